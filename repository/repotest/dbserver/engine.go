@@ -1,0 +1,74 @@
+package dbserver
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"strconv"
+)
+
+// Engine names a kind of database server.
+type Engine string
+
+// The engines that the shop is tested on.
+const (
+	MariaDB Engine = "mariadb"
+	MySQL   Engine = "mysql"
+)
+
+// MySQLImage is the official image that MySQL runs from.
+const MySQLImage = "mysql:9.7"
+
+// Engines lists every engine, in the order in which tests go through them.
+func Engines() []Engine { return []Engine{MariaDB, MySQL} }
+
+// settings are the options of both engines. They are what production should have, and what the shop's
+// promises rest on: a commit is on disk, in the redo log and in the binary log, before it is answered.
+// MariaDB's own defaults write no binary log at all.
+func settings(port int) []string {
+	return []string{
+		"--port=" + strconv.Itoa(port),
+		"--bind-address=127.0.0.1",
+		"--skip-name-resolve",
+		"--innodb-flush-log-at-trx-commit=1",
+		"--log-bin=binlog",
+		"--sync-binlog=1",
+		"--binlog-format=ROW",
+		"--server-id=1",
+		"--innodb-buffer-pool-size=256M",
+		"--max-connections=600",
+		"--character-set-server=utf8mb4",
+	}
+}
+
+func newRunner(engine Engine, port int) (runner, error) {
+	switch engine {
+	case MariaDB:
+		program, err := exec.LookPath("mariadbd")
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s needs mariadbd on PATH (Debian package mariadb-server)", ErrUnavailable, engine)
+		}
+		return newProcess(program, settings(port))
+	case MySQL:
+		if _, err := exec.LookPath("docker"); err != nil {
+			return nil, fmt.Errorf("%w: %s runs in Docker, and there is no docker on PATH", ErrUnavailable, engine)
+		}
+		return &container{args: settings(port)}, nil
+	}
+	return nil, fmt.Errorf("unknown database engine %q", engine)
+}
+
+// freePort finds a port that nobody listens on. It stays below the range that the kernel takes the ports of
+// outgoing connections from (32768 on Linux): there, a client could take the port while its server is down.
+func freePort() (int, error) {
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, errors.New("no free port on 127.0.0.1 between 20000 and 32000")
+}

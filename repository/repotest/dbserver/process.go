@@ -1,0 +1,131 @@
+package dbserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// process runs mariadbd of this machine in a directory of its own.
+type process struct {
+	program string
+	dir     string
+	args    []string
+	cmd     *exec.Cmd
+	gone    chan struct{} // closed when cmd has ended
+}
+
+func newProcess(program string, args []string) (*process, error) {
+	dir, err := os.MkdirTemp(diskDir(), "seckill-db-")
+	if err != nil {
+		return nil, err
+	}
+	p := &process{program: program, dir: dir}
+	p.args = append([]string{"--no-defaults", "--datadir=" + p.data(), "--socket=" + filepath.Join(dir, "sock")}, args...)
+	if os.Geteuid() == 0 {
+		p.args = append(p.args, "--user=root") // the directory is ours, so the server runs as we do
+	}
+	return p, nil
+}
+
+// diskDir is where the data goes: a durable commit on a file system in memory would prove nothing, and /tmp
+// often is one. SECKILL_TEST_DATA overrides it.
+func diskDir() string {
+	if dir := os.Getenv("SECKILL_TEST_DATA"); dir != "" {
+		return dir
+	}
+	if info, err := os.Stat("/var/tmp"); err == nil && info.IsDir() {
+		return "/var/tmp"
+	}
+	return os.TempDir()
+}
+
+func (p *process) data() string { return filepath.Join(p.dir, "data") }
+func (p *process) log() string  { return filepath.Join(p.dir, "log") }
+func (p *process) how() string  { return p.program }
+
+func (p *process) start(ctx context.Context) error {
+	if err := p.install(ctx); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(p.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	// Not bound to ctx, which only bounds the start: the server outlives it.
+	p.cmd = exec.Command(p.program, p.args...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.gone = make(chan struct{})
+	go func(cmd *exec.Cmd, gone chan struct{}) {
+		_ = cmd.Wait() // how it ended is in its log
+		close(gone)
+	}(p.cmd, p.gone)
+	return nil
+}
+
+// install fills the data directory, once.
+func (p *process) install(ctx context.Context) error {
+	if _, err := os.Stat(p.data()); err == nil {
+		return nil
+	}
+	args := []string{"--no-defaults", "--datadir=" + p.data(), "--auth-root-authentication-method=normal", "--skip-test-db"}
+	if os.Geteuid() == 0 {
+		args = append(args, "--user=root")
+	}
+	out, err := exec.CommandContext(ctx, "mariadb-install-db", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (p *process) alive(context.Context) error {
+	if p.gone == nil {
+		return errors.New("never started")
+	}
+	select {
+	case <-p.gone:
+		return fmt.Errorf("%s has ended: %s\n%s", p.program, p.cmd.ProcessState, tail(p.log()))
+	default:
+		return nil
+	}
+}
+
+func (p *process) kill(ctx context.Context) error {
+	if p.gone == nil {
+		return nil
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("kill %s: %w", p.program, context.Cause(ctx))
+	}
+}
+
+func (p *process) pause(context.Context) error  { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+func (p *process) resume(context.Context) error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+
+func (p *process) remove(ctx context.Context) error {
+	return errors.Join(p.kill(ctx), os.RemoveAll(p.dir))
+}
+
+// tail returns the end of a log, where servers say why they gave up.
+func tail(file string) []byte {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return text[max(0, len(text)-2000):]
+}
