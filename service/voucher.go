@@ -1,0 +1,152 @@
+package service
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"seckill/service/idgen"
+)
+
+// Limits of what a voucher may be. They keep every sum below 2^63 and every list in memory.
+const (
+	MaxTitle      = 120         // characters
+	MaxPriceCents = 100_000_000 // one million units of currency
+	MaxStock      = 10_000_000  // units of one voucher
+	MaxUserLimit  = 100         // live orders of one user
+	MaxPayWithin  = 7 * 24 * time.Hour
+)
+
+// Terms are what the guard decides by. They stand in one row with the stock, and a placed order satisfied all of them
+// at its CreatedAt.
+type Terms struct {
+	Total     int64     // units ever put on sale
+	Stock     int64     // units left
+	Placed    int64     // orders ever placed, closed ones included
+	UserLimit int       // live orders that one user may hold
+	StartsAt  time.Time // the sale includes this instant
+	EndsAt    time.Time // and excludes this one
+}
+
+// Voucher is something on sale.
+type Voucher struct {
+	ID         idgen.ID
+	Title      string
+	PriceCents int64         // what an order of one unit costs, in hundredths of the currency
+	PayWithin  time.Duration // time allowed to pay, whole seconds
+	Terms
+	ServerTime time.Time // the database's clock when this was read
+}
+
+// window refuses an instant outside of the sale.
+func (v *Voucher) window(now time.Time) error {
+	switch {
+	case now.Before(v.StartsAt):
+		return &Error{Code: CodeNotStarted, Message: "the sale has not started", Voucher: v}
+	case !now.Before(v.EndsAt):
+		return &Error{Code: CodeEnded, Message: "the sale has ended", Voucher: v}
+	}
+	return nil
+}
+
+// NewVoucher is what an admin says about a voucher to be created.
+type NewVoucher struct {
+	Title      string
+	PriceCents int64
+	Stock      int64
+	UserLimit  int
+	PayWithin  time.Duration
+	StartsAt   time.Time
+	EndsAt     time.Time
+}
+
+// validate names the first value that cannot be.
+func (v *NewVoucher) validate() error {
+	if err := validTitle(v.Title); err != nil {
+		return err
+	}
+	if err := validPrice(v.PriceCents); err != nil {
+		return err
+	}
+	if v.Stock < 0 || v.Stock > MaxStock {
+		return Invalid("stock", "must be from 0 to %d", MaxStock)
+	}
+	if err := validUserLimit(v.UserLimit); err != nil {
+		return err
+	}
+	if v.PayWithin < time.Second || v.PayWithin > MaxPayWithin || v.PayWithin%time.Second != 0 {
+		return Invalid("pay_seconds", "must be from 1 to %d", int64(MaxPayWithin/time.Second))
+	}
+	return validWindow(v.StartsAt, v.EndsAt)
+}
+
+// VoucherChange is what an admin wants to be different; nil leaves a value as it is.
+//
+// Two rules keep every order that was placed within its terms, so that the audit can hold them against each other at
+// any time: the limit can only be raised, and the window can only move where no order can be (see MoveWindow).
+type VoucherChange struct {
+	Title      *string
+	PriceCents *int64
+	UserLimit  *int
+	StartsAt   *time.Time
+	EndsAt     *time.Time
+}
+
+func (c *VoucherChange) validate() error {
+	if c.Title == nil && c.PriceCents == nil && c.UserLimit == nil && c.StartsAt == nil && c.EndsAt == nil {
+		return Invalid("body", "names nothing to change: title, price_cents, user_limit, starts_at or ends_at")
+	}
+	if c.Title != nil {
+		if err := validTitle(*c.Title); err != nil {
+			return err
+		}
+	}
+	if c.PriceCents != nil {
+		if err := validPrice(*c.PriceCents); err != nil {
+			return err
+		}
+	}
+	if c.UserLimit != nil {
+		return validUserLimit(*c.UserLimit)
+	}
+	return nil
+}
+
+func validTitle(s string) error {
+	if !utf8.ValidString(s) || s == "" || utf8.RuneCountInString(s) > MaxTitle {
+		return Invalid("title", "must have 1 to %d characters", MaxTitle)
+	}
+	return nil
+}
+
+func validPrice(cents int64) error {
+	if cents < 0 || cents > MaxPriceCents {
+		return Invalid("price_cents", "must be from 0 to %d", MaxPriceCents)
+	}
+	return nil
+}
+
+func validUserLimit(n int) error {
+	if n < 1 || n > MaxUserLimit {
+		return Invalid("user_limit", "must be from 1 to %d", MaxUserLimit)
+	}
+	return nil
+}
+
+// The range of DATETIME that every supported database and client can hold.
+var (
+	minTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	maxTime = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func validWindow(start, end time.Time) error {
+	if start.Before(minTime) || start.After(maxTime) {
+		return Invalid("starts_at", "must be a time from %d to %d", minTime.Year(), maxTime.Year())
+	}
+	if end.Before(minTime) || end.After(maxTime) {
+		return Invalid("ends_at", "must be a time from %d to %d", minTime.Year(), maxTime.Year())
+	}
+	if !start.Before(end) {
+		return Invalid("ends_at", "must be after starts_at")
+	}
+	return nil
+}
