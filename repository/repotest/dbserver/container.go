@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 )
 
@@ -16,24 +17,41 @@ const RunVariable = "SECKILL_TEST_RUN"
 // RunLabel is the label that containers carry the run's name in.
 const RunLabel = "seckill.test.run"
 
-// container runs MySQL from its official image. It shares the host's network: a forwarded port would lead
-// through a proxy process, which costs much of the speed that is measured here.
+// container runs a server from an official image.
 type container struct {
-	args []string
-	id   string // empty until it was created
+	image string
+	flags []string // of docker run
+	args  []string // of the server
+	id    string   // empty until it was created
 }
 
-func (c *container) how() string { return "container of " + MySQLImage }
+func newContainer(image string, port int, args ...string) (*container, error) {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return nil, fmt.Errorf("%w: %s needs Docker, and there is no docker on PATH", ErrUnavailable, image)
+	}
+	c := &container{image: image, args: append(args, settings(port)...)}
+	if runtime.GOOS == "linux" {
+		// A forwarded port leads through a proxy process, which costs much of the speed that tests measure.
+		c.flags = []string{"--network=host"}
+	} else {
+		c.flags = []string{fmt.Sprintf("--publish=127.0.0.1:%d:%[1]d", port)}
+		c.args = append(c.args, "--bind-address=0.0.0.0")
+	}
+	return c, nil
+}
+
+func (c *container) how() string { return "container of " + c.image }
 
 func (c *container) start(ctx context.Context) error {
 	if c.id != "" {
 		_, err := docker(ctx, "start", c.id)
 		return err
 	}
-	args := []string{"run", "--detach", "--network=host",
+	args := append([]string{"run", "--detach",
 		"--label=" + RunLabel + "=" + os.Getenv(RunVariable),
-		"--env=MYSQL_ALLOW_EMPTY_PASSWORD=yes", MySQLImage, "--mysqlx=OFF"}
-	id, err := docker(ctx, append(args, c.args...)...)
+		"--env=MYSQL_ALLOW_EMPTY_PASSWORD=yes", "--env=MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=yes"}, c.flags...)
+	args = append(append(args, c.image), c.args...)
+	id, err := docker(ctx, args...)
 	c.id = id
 	return err
 }

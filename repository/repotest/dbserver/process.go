@@ -20,7 +20,7 @@ type process struct {
 }
 
 func newProcess(program string, args []string) (*process, error) {
-	dir, err := os.MkdirTemp(diskDir(), "seckill-db-")
+	dir, err := os.MkdirTemp(DataDir(), "seckill-db-")
 	if err != nil {
 		return nil, err
 	}
@@ -32,10 +32,13 @@ func newProcess(program string, args []string) (*process, error) {
 	return p, nil
 }
 
-// diskDir is where the data goes: a durable commit on a file system in memory would prove nothing, and /tmp
-// often is one. SECKILL_TEST_DATA overrides it.
-func diskDir() string {
-	if dir := os.Getenv("SECKILL_TEST_DATA"); dir != "" {
+// DataVariable names the environment variable with the directory that data goes to.
+const DataVariable = "SECKILL_TEST_DATA"
+
+// DataDir is the directory that servers keep their data below. A durable commit on a file system in memory
+// would prove nothing, and /tmp often is one, so the default is /var/tmp.
+func DataDir() string {
+	if dir := os.Getenv(DataVariable); dir != "" {
 		return dir
 	}
 	if info, err := os.Stat("/var/tmp"); err == nil && info.IsDir() {

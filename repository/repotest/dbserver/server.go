@@ -65,7 +65,11 @@ func Start(ctx context.Context, engine Engine) (*Server, error) {
 func (s *Server) How() string { return s.run.how() }
 
 // DSN returns the go-sql-driver data source name of a database on the server; name may be empty.
-func (s *Server) DSN(name string) string { return s.config(name).FormatDSN() }
+func (s *Server) DSN(name string) string {
+	c := mysql.NewConfig()
+	c.User, c.Net, c.Addr, c.DBName = "root", "tcp", s.Addr, name
+	return c.FormatDSN()
+}
 
 // Kill ends the server at once, as kill -9 does: nothing is flushed, no client is told. It returns when the
 // server is gone. What the operating system has taken for writing survives; a loss of power is not this.
@@ -103,15 +107,10 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.run.start(ctx); err != nil {
 		return fmt.Errorf("start %s: %w", s.Engine, err)
 	}
-	db, err := mysql.NewConnector(s.config(""))
-	if err != nil {
-		return err
-	}
-	pool := sql.OpenDB(db)
-	defer pool.Close()
 	for {
-		err := pool.QueryRowContext(ctx, "SELECT version()").Scan(&s.Version)
+		version, err := Version(ctx, s.DSN(""))
 		if err == nil {
+			s.Version = version
 			return nil
 		}
 		if gone := s.run.alive(ctx); gone != nil {
@@ -125,9 +124,19 @@ func (s *Server) start(ctx context.Context) error {
 	}
 }
 
-func (s *Server) config(name string) *mysql.Config {
-	c := mysql.NewConfig()
-	c.User, c.Net, c.Addr, c.DBName = "root", "tcp", s.Addr, name
-	c.Logger = &mysql.NopLogger{} // while a server starts, every attempt would be logged
-	return c
+// Version asks a server for its version, over a connection of its own.
+func Version(ctx context.Context, dsn string) (version string, err error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return "", err
+	}
+	config.Logger = &mysql.NopLogger{} // while a server starts, every attempt would be logged
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return "", err
+	}
+	pool := sql.OpenDB(connector)
+	defer pool.Close()
+	err = pool.QueryRowContext(ctx, "SELECT version()").Scan(&version)
+	return version, err
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"seckill/repository/repotest/dbserver"
+)
+
+// need is a program that the tests start servers of. Also where a variable names a shared server, tests that
+// break servers start their own.
+type need struct {
+	name  string
+	found holds // it is there already
+	ways  []way // to get it, the best one first
+}
+
+// way is one way to get a program onto this machine.
+type way struct {
+	name     string
+	possible func() bool
+	get      func(context.Context) error
+}
+
+// holds is satisfied by any of its conditions.
+type holds []func() bool
+
+func (h holds) now() bool {
+	return slices.ContainsFunc(h, func(condition func() bool) bool { return condition() })
+}
+
+// needs is the table of everything that the suite needs beside Go.
+func needs() []need {
+	return []need{
+		{"MariaDB", holds{onPath("mariadbd"), image(dbserver.MariaDBImage)}, []way{debian("mariadb-server"), pull(dbserver.MariaDBImage)}},
+		{"Redis", holds{onPath("redis-server")}, []way{debian("redis-server")}},
+		{"ZooKeeper", holds{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
+		{"MySQL", holds{image(dbserver.MySQLImage)}, []way{standins(), pull(dbserver.MySQLImage)}},
+	}
+}
+
+// obtain makes sure that the program is there, or says what was tried.
+func (n need) obtain(ctx context.Context) error {
+	if n.found.now() {
+		return nil
+	}
+	var tried []string
+	for _, w := range n.ways {
+		if !w.possible() {
+			tried = append(tried, w.name+": not possible on this machine")
+			continue
+		}
+		say("%s: %s", n.name, w.name)
+		if err := w.get(ctx); err != nil {
+			tried = append(tried, fmt.Sprintf("%s: %v", w.name, err))
+		} else if n.found.now() {
+			return nil
+		} else {
+			tried = append(tried, w.name+": done, and still not found")
+		}
+	}
+	return fmt.Errorf("the tests need %s, which is not here.\n  %s\nInstall it by hand and run this again",
+		n.name, strings.Join(tried, "\n  "))
+}
+
+// debian installs packages. Their services are not started: the tests start their own servers.
+func debian(packages ...string) way {
+	return way{
+		name:     "Debian package " + strings.Join(packages, " ") + " (as root)",
+		possible: func() bool { return os.Geteuid() == 0 && onPath("apt-get")() },
+		get: func(ctx context.Context) error {
+			allow, err := forbidServices()
+			if err != nil {
+				return err
+			}
+			defer allow()
+			env := []string{"DEBIAN_FRONTEND=noninteractive"}
+			if err := command(ctx, env, "apt-get", "update", "-qq"); err != nil {
+				return err
+			}
+			return command(ctx, env, "apt-get", append([]string{"install", "-qq", "-y", "--no-install-recommends"}, packages...)...)
+		},
+	}
+}
+
+// forbidServices sets Debian's policy that packages start no services, unless there is a policy already.
+// The returned function takes it back.
+func forbidServices() (allow func(), err error) {
+	const policy = "/usr/sbin/policy-rc.d"
+	f, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if os.IsExist(err) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	_, err = f.WriteString("#!/bin/sh\nexit 101\n")
+	return func() { _ = os.Remove(policy) }, err
+}
+
+// standins builds images from Debian packages, for a machine that reaches no image registry, if the script
+// that does so lies beside the repository.
+func standins() way {
+	const script = "../shared/standins/up"
+	return way{
+		name:     script,
+		possible: func() bool { return os.Geteuid() == 0 && file(script)() },
+		get:      func(ctx context.Context) error { return command(ctx, nil, script) },
+	}
+}
+
+func pull(name string) way {
+	return way{
+		name:     "docker pull " + name,
+		possible: onPath("docker"),
+		get:      func(ctx context.Context) error { return command(ctx, nil, "docker", "pull", "--quiet", name) },
+	}
+}
+
+func onPath(program string) func() bool {
+	return func() bool { _, err := exec.LookPath(program); return err == nil }
+}
+
+func file(name string) func() bool {
+	return func() bool { _, err := os.Stat(name); return err == nil }
+}
+
+func image(name string) func() bool {
+	return func() bool { return exec.Command("docker", "image", "inspect", name).Run() == nil }
+}
