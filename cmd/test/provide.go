@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"seckill/repository/repotest/dbserver"
-	"seckill/repository/repotest/dbtest"
 )
 
 // servers are what this run provides to the tests.
@@ -47,7 +46,7 @@ func provide(ctx context.Context) (*servers, error) {
 
 // database starts the server of an engine that the tests share, unless a variable names one.
 func (s *servers) database(ctx context.Context, engine dbserver.Engine) error {
-	variable := dbtest.Variable(engine)
+	variable := dbserver.Variable(engine)
 	if dsn := os.Getenv(variable); dsn != "" {
 		version, err := dbserver.Version(ctx, dsn)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/exec"
 	"strconv"
+	"strings"
 )
 
 // Engine names a kind of database server.
@@ -26,6 +27,11 @@ const (
 
 // Engines lists every engine, in the order in which tests go through them.
 func Engines() []Engine { return []Engine{MariaDB, MySQL} }
+
+// Variable names the environment variable with the DSN of the server of an engine that all tests share.
+func Variable(engine Engine) string {
+	return "SECKILL_TEST_" + strings.ToUpper(string(engine)) + "_DSN"
+}
 
 // settings are the options of both engines. They are what production should have, and what the shop's
 // promises rest on: a commit is on disk, in the redo log and in the binary log, before it is answered.

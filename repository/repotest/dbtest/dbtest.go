@@ -49,16 +49,11 @@ func All(t *testing.T, test func(t *testing.T, db Database)) {
 	Each(t, test)
 }
 
-// Variable names the environment variable with the DSN of an engine's shared server.
-func Variable(engine dbserver.Engine) string {
-	return "SECKILL_TEST_" + strings.ToUpper(string(engine)) + "_DSN"
-}
-
 func shared(t *testing.T, engine dbserver.Engine) Database {
 	t.Helper()
-	dsn := os.Getenv(Variable(engine))
+	dsn := os.Getenv(dbserver.Variable(engine))
 	if dsn == "" {
-		unavailable(t, Variable(engine)+" is not set")
+		unavailable(t, dbserver.Variable(engine)+" is not set")
 	}
 	db := create(t, string(engine), dsn)
 	t.Cleanup(func() {

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"go/build"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "seckill"
+
+// rule says what the packages of a pattern may import beside the standard library, tests aside.
+type rule struct {
+	packages string // "x" or "x/..."
+	may      []string
+}
+
+// rules is the design's import table; the first rule that matches a package holds. Since every package has a
+// rule, looking at direct imports is enough: service can't reach gorm through another package either.
+var rules = []rule{
+	{"service/lock/locktest", testSuite},
+	{"service/idgen/idgentest", testSuite},
+	{"service/outbox/brokertest", testSuite},
+	{"service/lock", nil},
+	{"service/idgen", nil},
+	{"service/outbox", nil},
+	{"service", []string{"seckill/service/..."}},
+
+	{"handler/...", []string{
+		"seckill/service/...", "seckill/handler/...",
+		"github.com/gin-gonic/gin/...",
+		"github.com/golang-jwt/jwt/...",
+		"github.com/prometheus/client_golang/...",
+		"github.com/swaggest/swgui/...",
+		"golang.org/x/time/rate",
+	}},
+
+	// A backend knows its driver and no other backend.
+	{"repository/repotest/...", []string{"..."}},
+	{"repository/lock/redislock", []string{"seckill/service/...", "github.com/redis/go-redis/v9/..."}},
+	{"repository/lock/redlock", []string{"seckill/service/...", "github.com/redis/go-redis/v9/...", "github.com/go-redsync/redsync/v4/..."}},
+	{"repository/lock/zklock", []string{"seckill/service/...", "github.com/go-zookeeper/zk"}},
+	{"repository/broker/inproc", []string{"seckill/service/..."}},
+	{"repository/migrations", []string{"seckill/migrations", "github.com/pressly/goose/v3/...", "github.com/sethvargo/go-retry"}},
+	{"repository", []string{
+		"seckill/service/...", "seckill/migrations", "seckill/repository/migrations",
+		"github.com/go-sql-driver/mysql",
+		"github.com/libtnb/sqlite",
+		"github.com/pressly/goose/v3/...",
+		"gorm.io/...",
+		"modernc.org/sqlite/...",
+	}},
+	{"migrations", nil},
+
+	// It knows the shop as its users do: over HTTP.
+	{"loadtest/...", []string{"seckill/loadtest/...", "github.com/HdrHistogram/hdrhistogram-go"}},
+
+	{"cmd/...", []string{"..."}},
+}
+
+// testSuite is for conformance suites: they are what tests import.
+var testSuite = []string{"seckill/service/...", "go.uber.org/goleak"}
+
+// onlyForTests are the packages that no program may contain.
+var onlyForTests = []string{"seckill/service/lock/locktest", "seckill/service/idgen/idgentest", "seckill/service/outbox/brokertest", "seckill/repository/repotest/..."}
+
+func TestImportTable(t *testing.T) {
+	imports := readImports(t, filepath.Join("..", ".."))
+	if len(imports) < 5 {
+		t.Fatalf("found only %d packages: is this the repository?", len(imports))
+	}
+	for _, complaint := range violations(imports) {
+		t.Error(complaint)
+	}
+}
+
+// The table is of use only if it refuses what it is there to refuse.
+func TestImportTableRefuses(t *testing.T) {
+	for _, planted := range []struct{ pkg, imported string }{
+		{"service", "seckill/repository"},
+		{"service", "gorm.io/gorm"},
+		{"service/lock", "github.com/redis/go-redis/v9"},
+		{"service/lock", "seckill/service"},
+		{"service/idgen", "seckill/service/idgen/idgentest"},
+		{"handler", "seckill/repository"},
+		{"handler/consumer", "seckill/repository/lock/redislock"},
+		{"handler", "gorm.io/gorm"},
+		{"repository", "seckill/handler"},
+		{"repository", "seckill/repository/lock/redislock"},
+		{"repository/lock/zklock", "seckill/repository/lock/redislock"},
+		{"repository/lock/redislock", "gorm.io/gorm"},
+		{"repository/lock/redislock", "github.com/redis/go-redis/v9000"},
+		{"loadtest", "seckill/service"},
+		{"cmd/seckill", "seckill/repository/repotest/dbserver"},
+		{"elsewhere", "fmt"},
+	} {
+		if len(violations(map[string][]string{planted.pkg: {planted.imported}})) == 0 {
+			t.Errorf("%s may import %s", planted.pkg, planted.imported)
+		}
+	}
+}
+
+// violations compares the imports of each package, by its path inside the module, with the rules.
+func violations(imports map[string][]string) (complaints []string) {
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.packages, pkg) })
+		if i < 0 {
+			complaints = append(complaints, pkg+" has no rule in the import table: add one")
+			continue
+		}
+		for _, imported := range imports[pkg] {
+			if !allowed(rules[i], pkg, imported) {
+				complaints = append(complaints, pkg+" must not import "+imported)
+			}
+		}
+	}
+	return complaints
+}
+
+func allowed(r rule, pkg, imported string) bool {
+	matchesImport := func(pattern string) bool { return matches(pattern, imported) }
+	if slices.ContainsFunc(onlyForTests, matchesImport) {
+		return pkg == "cmd/test" || strings.HasPrefix(pkg, "repository/repotest/")
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if first != module && !strings.Contains(first, ".") {
+		return true // the standard library: the first element of no other import path is without a dot
+	}
+	return slices.ContainsFunc(r.may, matchesImport)
+}
+
+// matches knows the go command's patterns that end in "/...", and "..." for everything.
+func matches(pattern, name string) bool {
+	tree, below := strings.CutSuffix(pattern, "...")
+	if !below {
+		return name == pattern
+	}
+	return strings.HasPrefix(name+"/", tree)
+}
+
+// readImports reads the sources itself, instead of asking go list: the go command knows then which files this
+// test depends on, and repeats no outdated result from its cache.
+func readImports(t *testing.T, root string) map[string][]string {
+	imports := map[string][]string{}
+	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		name := filepath.ToSlash(dir[len(root):])
+		if dir != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(dir)) {
+			return filepath.SkipDir
+		}
+		pkg, err := build.ImportDir(dir, 0)
+		if err == nil {
+			imports[strings.TrimPrefix(name, "/")] = pkg.Imports
+		}
+		if _, none := err.(*build.NoGoError); none {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imports
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
