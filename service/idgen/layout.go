@@ -1,0 +1,104 @@
+package idgen
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Layout says which bits of a Snowflake id mean what, from the highest to the lowest: a zero sign, TimeBits of
+// milliseconds since Epoch, DataCenterBits, WorkerBits, SequenceBits. Ids are unique only among generators with the
+// same layout, so it must never change once ids are in use; lease stores refuse a layout that differs from the stored.
+type Layout struct {
+	Epoch          time.Time // with millisecond precision
+	TimeBits       int       // at least 32, so that an epoch lasts for seven weeks or more
+	DataCenterBits int       // may be 0
+	WorkerBits     int       // at least 1: workers are leased in pairs
+	SequenceBits   int       // at least 1
+}
+
+// ErrLayout marks a layout that cannot work, a number that does not fit in its bits, or a layout that differs from the
+// one which the ids of the same store were made with.
+var ErrLayout = errors.New("idgen: unusable layout")
+
+// DefaultLayout is Twitter's split, 41 + 5 + 5 + 12 bits, with an epoch of 2025: 4,096 ids a millisecond for each of
+// 1,024 workers until September 2094.
+func DefaultLayout() Layout {
+	return Layout{
+		Epoch:          time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),
+		TimeBits:       41,
+		DataCenterBits: 5,
+		WorkerBits:     5,
+		SequenceBits:   12,
+	}
+}
+
+// Parts is what an id of some layout consists of.
+type Parts struct {
+	Time       time.Time `json:"time"` // UTC, in whole milliseconds
+	DataCenter int       `json:"data_center"`
+	Worker     int       `json:"worker"`
+	Sequence   int       `json:"sequence"`
+}
+
+// Validate returns an error that wraps ErrLayout unless ids of this layout are positive and cannot overlap.
+func (l Layout) Validate() error {
+	total := l.TimeBits + l.DataCenterBits + l.WorkerBits + l.SequenceBits
+	switch {
+	case l.TimeBits < 32, l.DataCenterBits < 0, l.WorkerBits < 1, l.SequenceBits < 1:
+		return fmt.Errorf("%w: want time >= 32, data centre >= 0, worker >= 1, sequence >= 1 bits, got %s", ErrLayout, l)
+	case total > 63:
+		return fmt.Errorf("%w: %d bits do not fit in the 63 of a positive number", ErrLayout, total)
+	case !l.Epoch.Equal(l.Epoch.Truncate(time.Millisecond)):
+		return fmt.Errorf("%w: the epoch %s is not a whole millisecond", ErrLayout, l.Epoch)
+	case l.Epoch.Year() < 1970 || l.Epoch.Year() > 9999:
+		return fmt.Errorf("%w: the epoch %s is not in the years 1970 to 9999", ErrLayout, l.Epoch)
+	}
+	return nil
+}
+
+// String names the layout in a form that two layouts share only if they are the same; lease stores keep it.
+func (l Layout) String() string {
+	return fmt.Sprintf("%d/%d-%d-%d-%d", l.Epoch.UnixMilli(), l.TimeBits, l.DataCenterBits, l.WorkerBits, l.SequenceBits)
+}
+
+// End returns the first moment that the layout cannot express any more.
+func (l Layout) End() time.Time {
+	return time.UnixMilli(l.Epoch.UnixMilli() + l.maxMillis() + 1).UTC()
+}
+
+// Encode is the inverse of Decode. A part that does not fit in its bits is refused with ErrLayout, never cut off.
+func (l Layout) Encode(p Parts) (ID, error) {
+	ms := p.Time.UnixMilli() - l.Epoch.UnixMilli()
+	fits := func(v int64, bits int) bool { return v >= 0 && v>>bits == 0 }
+	if !fits(ms, l.TimeBits) || !fits(int64(p.DataCenter), l.DataCenterBits) ||
+		!fits(int64(p.Worker), l.WorkerBits) || !fits(int64(p.Sequence), l.SequenceBits) {
+		return 0, fmt.Errorf("%w: %+v does not fit in %s", ErrLayout, p, l)
+	}
+	machine := int64(p.DataCenter)<<l.WorkerBits | int64(p.Worker)
+	return ID(ms<<(l.machineBits()+l.SequenceBits) | machine<<l.SequenceBits | int64(p.Sequence)), nil
+}
+
+// Decode takes an id of this layout apart. It cannot tell whether the id was made with another one.
+func (l Layout) Decode(id ID) Parts {
+	field := func(shift, bits int) int64 { return int64(id) >> shift & (1<<bits - 1) }
+	ms := field(l.machineBits()+l.SequenceBits, l.TimeBits)
+	return Parts{
+		Time:       time.UnixMilli(l.Epoch.UnixMilli() + ms).UTC(),
+		DataCenter: int(field(l.WorkerBits+l.SequenceBits, l.DataCenterBits)),
+		Worker:     int(field(l.SequenceBits, l.WorkerBits)),
+		Sequence:   int(field(0, l.SequenceBits)),
+	}
+}
+
+func (l Layout) machineBits() int { return l.DataCenterBits + l.WorkerBits }
+
+// maxMillis is the last millisecond since the epoch that TimeBits can hold.
+func (l Layout) maxMillis() int64 { return 1<<l.TimeBits - 1 }
+
+// millis turns milliseconds into a duration, the longest there is if they are too many for one.
+func millis(n int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return time.Duration(max(-most, min(n, most))) * time.Millisecond
+}

@@ -1,0 +1,47 @@
+package idgen
+
+import "time"
+
+// Observer is told what a generator meets on its way, for logs and counters. It is called on the goroutine that met it,
+// outside all locks, and must not block. Gauges are in the generators' Stats.
+type Observer func(Event)
+
+// Event is one observation. Fields that the kind does not mention are zero.
+type Event struct {
+	Kind   EventKind
+	Step   time.Duration // how far the clock went back, or how far ahead of it the generator is
+	Took   time.Duration // how long the store took to answer
+	Worker int           // worker in use from now on, counted over all data centres
+	Count  int64         // number of ids loaded
+	Err    error         // why it failed
+}
+
+// EventKind says what happened. Its String is fit for a log line and a metric label.
+type EventKind int
+
+// What an Observer may be told.
+const (
+	ClockWait      EventKind = iota + 1 // the clock went back by a little (Step): calls wait for it
+	ClockAhead                          // the clock went back by more (Step): ids go on from the highest time used
+	WorkerSwitched                      // too far ahead of the clock (Step): the other Worker of the pair takes over
+	LeaseAcquired                       // a pair was leased (Took), ids carry Worker
+	LeaseRenewed                        // the lease was renewed (Took)
+	LeaseFailed                         // a lease could not be had or renewed (Took, Err); it is tried again
+	LeaseLost                           // the lease is gone (Err); calls fail until there is another
+	SegmentLoaded                       // Count ids were loaded (Took)
+	SegmentFailed                       // ids could not be loaded (Took, Err); it is tried again while they are wanted
+)
+
+var eventNames = [...]string{
+	ClockWait: "clock-wait", ClockAhead: "clock-ahead", WorkerSwitched: "worker-switched",
+	LeaseAcquired: "lease-acquired", LeaseRenewed: "lease-renewed", LeaseFailed: "lease-failed", LeaseLost: "lease-lost",
+	SegmentLoaded: "segment-loaded", SegmentFailed: "segment-failed",
+}
+
+// String returns the kind in lower case with dashes.
+func (k EventKind) String() string {
+	if k <= 0 || int(k) >= len(eventNames) {
+		return "unknown"
+	}
+	return eventNames[k]
+}
