@@ -1,0 +1,151 @@
+// Package repository keeps the shop in a database: MySQL, MariaDB, or SQLite for the embedded mode. Rows and SQL stay in
+// here; domain types come out. Its conditions are the guard of the shop: they hold whatever stands in front of them.
+package repository
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	sqlite "github.com/libtnb/sqlite"
+	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// DB is an open database. It is safe for use by many goroutines; Close it when the last of them is done.
+type DB struct {
+	gorm    *gorm.DB
+	sql     *sql.DB
+	dialect dialect
+	version string
+	log     *slog.Logger
+}
+
+// PoolOptions bound the connections to a server. The zero value of a field stands for its default.
+type PoolOptions struct {
+	MaxOpen int // connections at the same time; default 32
+}
+
+// sessionIdle is how long the server keeps an idle session, and with it the locks of a transaction whose client was
+// paused or cut off in the middle: the hot row must not wait for somebody who is gone. The pool lets go of idle
+// connections well before.
+const sessionIdle = 10 * time.Second
+
+// lockWait is how long a statement waits for a row lock before it is rolled back and tried again.
+const lockWait = 5 * time.Second
+
+// OpenMySQL connects to MySQL 8.4 or later, or MariaDB 10.6 or later; it refuses others. The dsn is that of
+// go-sql-driver; what the shop relies on (UTC, affected rows, isolation, strict mode, time-outs) is set here whatever
+// the dsn says. ctx bounds the first connection only.
+func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logger) (*DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("mysql dsn: %w (it looks like user:password@tcp(host:3306)/database)", err)
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("mysql dsn: names no database (it looks like user:password@tcp(host:3306)/database)")
+	}
+	version, err := serverVersion(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	settle(cfg, version)
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mysql dsn: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	limit := opts.MaxOpen
+	if limit <= 0 {
+		limit = 32
+	}
+	pool.SetMaxOpenConns(limit)
+	pool.SetMaxIdleConns(limit)
+	pool.SetConnMaxIdleTime(sessionIdle / 2)
+	pool.SetConnMaxLifetime(30 * time.Minute) // lets a load balancer or a failover move us
+	db, err := open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), pool, mysqlDialect, log)
+	if err != nil {
+		return nil, err
+	}
+	db.version = version.text
+	return db, nil
+}
+
+// settle sets what the shop relies on. A dsn may choose the rest.
+func settle(cfg *mysql.Config, version serverVersionInfo) {
+	cfg.ParseTime = true
+	cfg.Loc = time.UTC
+	cfg.ClientFoundRows = false // affected rows are rows that changed: the guard counts on it
+	cfg.InterpolateParams = true
+	cfg.MultiStatements = false
+	cfg.RejectReadOnly = true // after a failover a connection to the demoted server is not used again
+	cfg.MaxAllowedPacket = 0  // ask the server, so that a batch that is too large fails before it is sent
+	cfg.CheckConnLiveness = true
+	cfg.Logger = &mysql.NopLogger{} // its errors come back to us and are logged once, with their context
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 5 * time.Second
+	}
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = 15 * time.Second
+	}
+	if cfg.WriteTimeout == 0 {
+		cfg.WriteTimeout = 15 * time.Second
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params["time_zone"] = "'+00:00'"
+	cfg.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'"
+	cfg.Params[version.isolationVariable()] = "'READ-COMMITTED'"
+	cfg.Params["innodb_lock_wait_timeout"] = fmt.Sprint(int(lockWait / time.Second))
+	cfg.Params["wait_timeout"] = fmt.Sprint(int(sessionIdle / time.Second))
+}
+
+// OpenSQLite opens or creates the database file of the embedded mode. One connection serves everybody in turn, since
+// SQLite has one writer: waiting for it in Go is fair, its own busy handler is not.
+func OpenSQLite(path string, log *slog.Logger) (*DB, error) {
+	dsn := "file:" + path + "?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
+		"&_pragma=synchronous(FULL)&_time_integer_format=unix_milli&_inttotime=1"
+	pool, err := sql.Open(sqlite.DriverName, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite %s: %w", path, err)
+	}
+	pool.SetMaxOpenConns(1)
+	return open(sqlite.New(sqlite.Config{Conn: pool}), pool, sqliteDialect, log)
+}
+
+func open(d gorm.Dialector, pool *sql.DB, own dialect, log *slog.Logger) (*DB, error) {
+	db, err := gorm.Open(d, &gorm.Config{
+		SkipDefaultTransaction: true, // transactions are where inTx is
+		DisableAutomaticPing:   true,
+		Logger:                 logger.Discard, // errors are returned and logged once, by whoever handles them
+		NowFunc:                func() time.Time { panic("repository: the time is the database's") },
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
+	}
+	return &DB{gorm: db, sql: pool, dialect: own, log: log}, nil
+}
+
+// Ping asks the server for a sign of life.
+func (db *DB) Ping(ctx context.Context) error { return db.sql.PingContext(ctx) }
+
+// Close closes all connections.
+func (db *DB) Close() error { return db.sql.Close() }
+
+// Stats tells how the connections are used.
+func (db *DB) Stats() sql.DBStats { return db.sql.Stats() }
+
+// Name is the kind of database, "mysql" (also for MariaDB) or "sqlite".
+func (db *DB) Name() string { return db.dialect.name }
+
+// Version is what the server says about itself; empty for SQLite.
+func (db *DB) Version() string { return db.version }
+
+// session is a gorm handle bound to ctx.
+func (db *DB) session(ctx context.Context) *gorm.DB { return db.gorm.WithContext(ctx) }
