@@ -1,0 +1,67 @@
+package redislock
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"seckill/service/lock"
+)
+
+// lease is one entry into a hold.
+type lease struct {
+	hold    *hold
+	ctx     leaseContext
+	outer   *lease // the lease whose context this one was acquired under, of whatever key
+	cancel  context.CancelFunc
+	cleanup runtime.Cleanup
+
+	once sync.Once
+	err  error
+}
+
+var _ lock.Lease = (*lease)(nil)
+
+// Context implements lock.Lease. What it returns is part of the lease, so that a hold counts as forgotten only when
+// neither is in use.
+func (l *lease) Context() context.Context { return &l.ctx }
+
+// Token implements lock.Lease.
+func (l *lease) Token() (uint64, bool) { return l.hold.token, true }
+
+// Release implements lock.Lease. It takes Options.Timeout at most; where Redis does not answer, it goes on trying in the
+// background until the lease has run out.
+func (l *lease) Release(context.Context) error {
+	l.once.Do(func() {
+		if l.cancel != nil {
+			l.cancel()
+		}
+		l.err = l.hold.release()
+		if !l.hold.isHeld() {
+			l.cleanup.Stop() // it stays where an inner lease was never released
+		}
+	})
+	return l.err
+}
+
+// leaseContext knows its lease, and looks at the clock when it is asked whether it is over: after a pause of the
+// process the timer that would cancel it may be late.
+type leaseContext struct {
+	context.Context
+	lease *lease
+}
+
+func (c *leaseContext) Err() error {
+	err := c.Context.Err()
+	if err == nil && c.lease.hold.isHeld() && c.lease.hold.overdue() {
+		return c.Context.Err()
+	}
+	return err
+}
+
+func (c *leaseContext) Value(key any) any {
+	if l, ok := key.(*Locker); ok && l == c.lease.hold.locker {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}

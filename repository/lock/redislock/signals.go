@@ -1,0 +1,143 @@
+package redislock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// signals brings the news of releases, over one connection for all keys that are waited for. It is a hint: news can be
+// lost, which is why waiters poll as well.
+type signals struct {
+	client redis.UniversalClient
+
+	mu      sync.Mutex
+	topics  map[string]*topic
+	changes []change
+	changed chan struct{} // has room for one: there are changes
+	running bool
+
+	ctx  context.Context // ends with close
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// topic is what one waiter listens to.
+type topic struct {
+	channel string
+	news    chan struct{} // has room for one: a release, or the confirmation of the subscription
+}
+
+// change is a subscription to start or to end.
+type change struct {
+	channel string
+	start   bool
+}
+
+func newSignals(client redis.UniversalClient) *signals {
+	ctx, stop := context.WithCancel(context.Background())
+	return &signals{client: client, topics: map[string]*topic{}, changed: make(chan struct{}, 1), ctx: ctx, stop: stop}
+}
+
+// subscribe returns at once; the topic has news when the subscription stands.
+func (s *signals) subscribe(channel string) *topic {
+	t := &topic{channel: channel, news: make(chan struct{}, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.topics[channel] = t
+	s.change(change{channel, true})
+	if !s.running && s.ctx.Err() == nil {
+		s.running = true
+		sub := s.client.Subscribe(s.ctx)
+		s.done.Go(func() { s.listen(sub) })
+		s.done.Go(func() { s.write(sub) })
+	}
+	return t
+}
+
+func (s *signals) unsubscribe(t *topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.topics[t.channel] == t { // else somebody subscribed anew already
+		delete(s.topics, t.channel)
+		s.change(change{t.channel, false})
+	}
+}
+
+func (s *signals) change(c change) {
+	s.changes = append(s.changes, c)
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// write passes the changes on, in their order. It has a goroutine of its own, because it blocks while Redis is away.
+func (s *signals) write(sub *redis.PubSub) {
+	for {
+		select {
+		case <-s.changed:
+		case <-s.ctx.Done():
+			sub.Close()
+			return
+		}
+		s.mu.Lock()
+		changes := s.changes
+		s.changes = nil
+		s.mu.Unlock()
+		for _, c := range changes {
+			// An error is not lost: the client subscribes again to all channels when it has connected again.
+			if c.start {
+				_ = sub.Subscribe(s.ctx, c.channel)
+			} else {
+				_ = sub.Unsubscribe(s.ctx, c.channel)
+			}
+		}
+	}
+}
+
+// listen hands out the news until the connection is closed by write.
+func (s *signals) listen(sub *redis.PubSub) {
+	for s.ctx.Err() == nil {
+		event, err := sub.Receive(s.ctx)
+		if err != nil {
+			s.rest()
+			continue
+		}
+		switch e := event.(type) {
+		case *redis.Message:
+			s.tell(e.Channel)
+		case *redis.Subscription:
+			if e.Kind == "subscribe" { // also after a new connection, before which news may have been lost
+				s.tell(e.Channel)
+			}
+		}
+	}
+}
+
+func (s *signals) tell(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topics[channel]; t != nil {
+		select {
+		case t.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *signals) rest() {
+	timer := time.NewTimer(50 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.ctx.Done():
+	}
+}
+
+func (s *signals) close() {
+	s.stop()
+	s.done.Wait()
+}
