@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// command shows and runs a command with extra environment variables, its output going straight through. It
-// runs in a process group of its own, so that nothing outlives it: a test binary that hits its time limit
-// leaves the servers behind that it has started.
-func command(ctx context.Context, env []string, name string, args ...string) error {
+// command shows and runs a command, its output going straight through. It runs in a process group of its own,
+// so that nothing outlives it: a test binary that hits its time limit leaves the servers behind that it has
+// started.
+func command(ctx context.Context, name string, args ...string) error {
 	say("%s %s", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

@@ -95,7 +95,7 @@ func run(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
-	err = command(ctx, servers.env, "go", append([]string{"test", "-race"}, o.test...)...)
+	err = command(ctx, "go", append([]string{"test", "-race"}, o.test...)...)
 	if o.keepServers && ctx.Err() == nil {
 		servers.print()
 		<-ctx.Done()

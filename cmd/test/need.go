@@ -63,7 +63,7 @@ func (n need) obtain(ctx context.Context) error {
 			tried = append(tried, w.name+": done, and still not found")
 		}
 	}
-	return fmt.Errorf("the tests need %s, which is not here.\n  %s\nInstall it by hand and run this again",
+	return fmt.Errorf("the tests need %s, which is not here.\n  %s\nProvide it in one of these ways and run this again",
 		n.name, strings.Join(tried, "\n  "))
 }
 
@@ -78,11 +78,11 @@ func debian(packages ...string) way {
 				return err
 			}
 			defer allow()
-			env := []string{"DEBIAN_FRONTEND=noninteractive"}
-			if err := command(ctx, env, "apt-get", "update", "-qq"); err != nil {
+			if err := command(ctx, "apt-get", "update", "-qq"); err != nil {
 				return err
 			}
-			return command(ctx, env, "apt-get", append([]string{"install", "-qq", "-y", "--no-install-recommends"}, packages...)...)
+			install := []string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-qq", "-y", "--no-install-recommends"}
+			return command(ctx, "env", append(install, packages...)...)
 		},
 	}
 }
@@ -110,7 +110,7 @@ func standins() way {
 	return way{
 		name:     script,
 		possible: func() bool { return os.Geteuid() == 0 && file(script)() },
-		get:      func(ctx context.Context) error { return command(ctx, nil, script) },
+		get:      func(ctx context.Context) error { return command(ctx, script) },
 	}
 }
 
@@ -118,12 +118,12 @@ func pull(name string) way {
 	return way{
 		name:     "docker pull " + name,
 		possible: onPath("docker"),
-		get:      func(ctx context.Context) error { return command(ctx, nil, "docker", "pull", "--quiet", name) },
+		get:      func(ctx context.Context) error { return command(ctx, "docker", "pull", "--quiet", name) },
 	}
 }
 
 func onPath(program string) func() bool {
-	return func() bool { _, err := exec.LookPath(program); return err == nil }
+	return func() bool { _, err := dbserver.Program(program); return err == nil }
 }
 
 func file(name string) func() bool {

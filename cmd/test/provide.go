@@ -15,10 +15,10 @@ import (
 
 // servers are what this run provides to the tests.
 type servers struct {
-	env     []string // how the tests find them
-	started []*dbserver.Server
-	run     string // names this run on the containers of the tests
-	data    string // data of the servers that tests start themselves
+	started   []*dbserver.Server
+	variables []string // how the tests find them, in this process's environment
+	run       string   // names this run on its containers and those of the tests
+	data      string   // directory of all servers' data
 }
 
 // provide makes sure that everything in the table of needs is there and starts the shared databases. What it
@@ -30,18 +30,26 @@ func provide(ctx context.Context) (*servers, error) {
 			return s, err
 		}
 	}
-	data, err := os.MkdirTemp(dbserver.DataDir(), "seckill-test-")
-	if err != nil {
+	var err error
+	if s.data, err = os.MkdirTemp(dbserver.DataDir(), "seckill-test-"); err != nil {
 		return s, err
 	}
-	s.data = data
-	s.env = []string{"SECKILL_TEST_REQUIRED=1", dbserver.RunVariable + "=" + s.run, dbserver.DataVariable + "=" + data}
+	s.export(dbserver.DataVariable, s.data)
+	s.export(dbserver.RunVariable, s.run)
+	s.export("SECKILL_TEST_REQUIRED", "1")
 	for _, engine := range dbserver.Engines() {
 		if err := s.database(ctx, engine); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
+}
+
+func (s *servers) export(variable, value string) {
+	if err := os.Setenv(variable, value); err != nil {
+		panic(err) // only a malformed name fails
+	}
+	s.variables = append(s.variables, variable)
 }
 
 // database starts the server of an engine that the tests share, unless a variable names one.
@@ -60,7 +68,7 @@ func (s *servers) database(ctx context.Context, engine dbserver.Engine) error {
 		return err
 	}
 	s.started = append(s.started, server)
-	s.env = append(s.env, variable+"="+server.DSN(""))
+	s.export(variable, server.DSN(""))
 	say("%s %s: %s, on %s", engine, server.Version, server.How(), server.Addr)
 	return nil
 }
@@ -68,8 +76,8 @@ func (s *servers) database(ctx context.Context, engine dbserver.Engine) error {
 // print says how to use the servers from elsewhere.
 func (s *servers) print() {
 	say("servers stay up until Ctrl-C; to use them elsewhere:")
-	for _, e := range s.env {
-		fmt.Printf("export '%s'\n", strings.Replace(e, "'", `'\''`, 1))
+	for _, variable := range s.variables {
+		fmt.Printf("export %s='%s'\n", variable, os.Getenv(variable))
 	}
 }
 
@@ -81,10 +89,9 @@ func (s *servers) stop() error {
 	for _, server := range s.started {
 		errs = append(errs, server.Remove(ctx))
 	}
-	if s.data != "" {
-		errs = append(errs, os.RemoveAll(s.data))
+	if s.data != "" { // this run got as far as to start something
+		errs = append(errs, os.RemoveAll(s.data), removeContainers(ctx, s.run))
 	}
-	errs = append(errs, removeContainers(ctx, s.run))
 	return errors.Join(errs...)
 }
 
@@ -98,7 +105,7 @@ func removeContainers(ctx context.Context, run string) error {
 		return fmt.Errorf("docker ps: %w", err)
 	}
 	for _, id := range strings.Fields(string(ids)) {
-		say("removing container %s, which a test has left behind", id)
+		say("removing container %s, which was left behind", id)
 		if out, err := exec.CommandContext(ctx, "docker", "rm", "--force", "--volumes", id).CombinedOutput(); err != nil {
 			return fmt.Errorf("docker rm: %w: %s", err, out)
 		}

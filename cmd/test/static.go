@@ -15,12 +15,12 @@ func static(ctx context.Context) error {
 	if err := formatted(ctx); err != nil {
 		return err
 	}
-	if err := command(ctx, nil, "go", "vet", "./..."); err != nil {
+	if err := command(ctx, "go", "vet", "./..."); err != nil {
 		return err
 	}
 	// Beyond the defaults: every package has a comment, and a comment on an exported name begins with it. The
 	// checks stand here since a staticcheck.conf would be one more file at the top.
-	return command(ctx, nil, "go", "tool", "staticcheck", "-checks=inherit,ST1000,ST1020,ST1021,ST1022", "./...")
+	return command(ctx, "go", "tool", "staticcheck", "-checks=inherit,ST1000,ST1020,ST1021,ST1022", "./...")
 }
 
 func formatted(ctx context.Context) error {
@@ -48,7 +48,7 @@ func peers(ctx context.Context) error {
 	for _, module := range modules {
 		dir := filepath.Dir(module)
 		for _, args := range [][]string{{"-C", dir, "build", "-o", "/dev/null", "./..."}, {"-C", dir, "vet", "./..."}} {
-			if err := command(ctx, nil, "go", args...); err != nil {
+			if err := command(ctx, "go", args...); err != nil {
 				return err
 			}
 		}

@@ -55,7 +55,7 @@ func settings(port int) []string {
 func newRunner(engine Engine, port int) (runner, error) {
 	switch engine {
 	case MariaDB:
-		if program, err := exec.LookPath("mariadbd"); err == nil {
+		if program, err := Program("mariadbd"); err == nil {
 			return newProcess(program, settings(port))
 		}
 		return newContainer(MariaDBImage, port)
@@ -63,6 +63,16 @@ func newRunner(engine Engine, port int) (runner, error) {
 		return newContainer(MySQLImage, port, "--mysqlx=OFF")
 	}
 	return nil, fmt.Errorf("unknown database engine %q", engine)
+}
+
+// Program finds a server's program on PATH or in /usr/sbin, where Debian puts servers and which the PATH of
+// ordinary users leaves out.
+func Program(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return exec.LookPath("/usr/sbin/" + name)
+	}
+	return path, nil
 }
 
 // freePort finds a port that nobody listens on. It stays below the range that the kernel takes the ports of
