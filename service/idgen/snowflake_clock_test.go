@@ -1,0 +1,372 @@
+package idgen_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"seckill/service/idgen"
+	"seckill/service/idgen/idgentest"
+)
+
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// rig is a Snowflake in a synctest bubble, on a clock and a lease store that the test has in hand.
+type rig struct {
+	t      *testing.T
+	clock  *idgentest.Clock
+	leases *idgentest.Leases
+	gen    *idgen.Snowflake
+	mu     sync.Mutex
+	events []idgen.Event
+	ids    idgentest.Set
+}
+
+func newRig(t *testing.T, opts ...idgen.Option) *rig {
+	r := &rig{t: t, clock: idgentest.NewClock(noon), leases: &idgentest.Leases{}}
+	r.start(opts...)
+	return r
+}
+
+// start makes a new generator on the rig's clock and store.
+func (r *rig) start(opts ...idgen.Option) {
+	r.t.Helper()
+	opts = append([]idgen.Option{idgen.WithClock(r.clock), idgen.WithObserver(r.observe)}, opts...)
+	gen, err := idgen.NewSnowflake(r.t.Context(), r.leases, opts...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.gen = gen
+}
+
+func (r *rig) observe(e idgen.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+func (r *rig) saw(kind idgen.EventKind) (last idgen.Event, times int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind == kind {
+			last, times = e, times+1
+		}
+	}
+	return last, times
+}
+
+func (r *rig) close() {
+	r.t.Helper()
+	if err := r.gen.Close(context.Background()); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// next takes an id, which has to be new, and returns its parts and how long it took.
+func (r *rig) next() (idgen.Parts, time.Duration) {
+	r.t.Helper()
+	before := time.Now()
+	id, err := r.gen.Next(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.ids.Add(r.t, id)
+	return r.gen.Layout().Decode(id), time.Since(before)
+}
+
+// take takes n ids at once.
+func (r *rig) take(n int) idgen.Parts {
+	r.t.Helper()
+	ids := make([]idgen.ID, n)
+	if err := r.gen.NextN(r.t.Context(), ids); err != nil {
+		r.t.Fatal(err)
+	}
+	r.ids.Add(r.t, ids...)
+	return r.gen.Layout().Decode(ids[n-1])
+}
+
+func TestClockBackALittleIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		before, _ := r.next()
+		r.clock.Step(-5 * time.Millisecond)
+		time.Sleep(time.Millisecond) // the clock is read once a millisecond
+		after, took := r.next()
+		if took != 4*time.Millisecond {
+			t.Errorf("waited for %s, want the 4 ms that the clock is behind", took)
+		}
+		if after.Time.Before(before.Time) || after.Time.After(r.clock.Wall()) {
+			t.Errorf("id of %s follows id of %s while the clock shows %s", after.Time, before.Time, r.clock.Wall())
+		}
+		if e, n := r.saw(idgen.ClockWait); n != 1 || e.Step != 4*time.Millisecond {
+			t.Errorf("clock-wait seen %d times, last %v", n, e)
+		}
+	})
+}
+
+func TestClockBackALittleIsNotWaitedForWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		r.next()
+		time.Sleep(10 * time.Millisecond)
+		r.clock.Step(-4 * time.Millisecond)
+		if p, took := r.next(); took != 0 || !p.Time.Equal(r.clock.Wall().Truncate(time.Millisecond)) {
+			t.Errorf("id of %s took %s, want one of %s at once: no id has reached that time", p.Time, took, r.clock.Wall())
+		}
+	})
+}
+
+func TestWaitForClockIsBoundedByContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, idgen.WithTolerance(time.Hour), idgen.WithMaxAhead(time.Hour))
+		defer r.close()
+		r.next()
+		r.clock.Step(-time.Minute)
+		time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 70*time.Millisecond)
+		defer cancel()
+		before := time.Now()
+		if _, err := r.gen.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Next = %v, want the context's end", err)
+		}
+		if took := time.Since(before); took != 70*time.Millisecond {
+			t.Errorf("gave up after %s, want 70ms", took)
+		}
+		if n := r.gen.Stats().Waiting; n != 0 {
+			t.Errorf("%d calls wait, want none", n)
+		}
+	})
+}
+
+func TestClockBackMoreGoesOnFromHighestTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		before, _ := r.next()
+		r.clock.Step(-3 * time.Second)
+		time.Sleep(time.Millisecond)
+		after, took := r.next()
+		if took != 0 || !after.Time.Equal(before.Time) || after.Sequence != before.Sequence+1 {
+			t.Errorf("after %+v came %+v in %s, want the next sequence at once", before, after, took)
+		}
+		if p := r.take(3 * 4096); p.Time.Sub(before.Time) != 3*time.Millisecond {
+			t.Errorf("three milliseconds of ids end at %s, want 3ms after %s", p.Time, before.Time)
+		}
+		if e, n := r.saw(idgen.ClockAhead); n != 1 || e.Step != 2999*time.Millisecond {
+			t.Errorf("clock-ahead seen %d times, last %v", n, e)
+		}
+		time.Sleep(4 * time.Second)
+		if p, _ := r.next(); !p.Time.Equal(r.clock.Wall().Truncate(time.Millisecond)) {
+			t.Errorf("id of %s, want the time of the clock, %s, which has caught up", p.Time, r.clock.Wall())
+		}
+	})
+}
+
+func TestClockFarBackSwitchesToBackupWorkerAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		first, _ := r.next()
+		r.clock.Step(-time.Minute)
+		time.Sleep(time.Millisecond)
+		second, took := r.next()
+		if second.Worker != first.Worker^1 || took != 0 {
+			t.Errorf("worker %d follows %d after %s, want its neighbour at once", second.Worker, first.Worker, took)
+		}
+		if second.Time.After(r.clock.Wall()) {
+			t.Errorf("id of %s, the clock shows %s", second.Time, r.clock.Wall())
+		}
+		time.Sleep(2 * time.Minute)
+		r.next()
+		r.clock.Step(-30 * time.Second) // before the highest time of the second worker, after that of the first
+		time.Sleep(time.Millisecond)
+		if p, took := r.next(); p.Worker != first.Worker || took != 0 {
+			t.Errorf("%+v after %s, want worker %d again, at once", p, took, first.Worker)
+		}
+		time.Sleep(time.Millisecond) // by now its ceiling is raised and lets it follow the clock
+		if p, _ := r.next(); p.Worker != first.Worker || !p.Time.Equal(r.clock.Wall().Truncate(time.Millisecond)) {
+			t.Errorf("%+v, want worker %d at %s", p, first.Worker, r.clock.Wall())
+		}
+		if e, n := r.saw(idgen.WorkerSwitched); n != 2 || e.Worker != first.Worker {
+			t.Errorf("switched %d times, last %+v", n, e)
+		}
+	})
+}
+
+func TestNeitherWorkerLeftWaitsForTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		for range 2 {
+			r.next()
+			r.clock.Step(-time.Minute)
+			time.Sleep(time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if id, err := r.gen.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Next = %d, %v, want to wait", id, err)
+		}
+		// The second worker got as far as a minute less; five seconds before that it may be used again.
+		if p, took := r.next(); took < 53*time.Second || took > 55*time.Second {
+			t.Errorf("id %+v after %s, want it after 54 s", p, took)
+		}
+	})
+}
+
+func TestNoClockRepeatsAnIDAcrossRestarts(t *testing.T) {
+	for name, step := range map[string]time.Duration{
+		"same clock": 0, "inside the reserve": -2 * time.Second, "hours back": -3 * time.Hour, "hours ahead": 3 * time.Hour,
+	} {
+		for _, clean := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, idgen.WithLayout(onePair()))
+				for range 6 {
+					r.take(10_000)
+					if clean {
+						r.close()
+					} else {
+						r.crash()
+					}
+					r.clock.Step(step)
+					time.Sleep(20 * time.Second)
+					r.start(idgen.WithLayout(onePair()))
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					id, err := r.gen.Next(ctx)
+					cancel()
+					if errors.Is(err, context.DeadlineExceeded) && step < -time.Hour {
+						break // both workers are ahead of the clock by hours: nothing is left but to wait
+					}
+					if err != nil {
+						t.Fatalf("%s, clean %v: %v", name, clean, err)
+					}
+					r.ids.Add(t, id)
+				}
+				r.close()
+			})
+		}
+	}
+}
+
+// onePair is a layout with one pair of workers, so that every start gets the same.
+func onePair() idgen.Layout {
+	l := idgen.DefaultLayout()
+	l.DataCenterBits, l.WorkerBits = 0, 1
+	return l
+}
+
+// crash ends the generator without its giving anything back.
+func (r *rig) crash() {
+	r.leases.Always(idgentest.Down)
+	if err := r.gen.Close(context.Background()); !errors.Is(err, idgentest.ErrFault) {
+		r.t.Errorf("Close = %v, want it to fail: the store is away", err)
+	}
+	r.leases.Set(nil)
+}
+
+func TestBurstIsAheadOfTheClockByNoMoreThanItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		before := time.Now()
+		p := r.take(100_000)
+		if took := time.Since(before); took != 0 {
+			t.Errorf("100,000 ids took %s of the clock", took)
+		}
+		p = r.take(900_000)
+		ahead, took := p.Time.Sub(r.clock.Wall()), time.Since(before)
+		if ahead > 101*time.Millisecond {
+			t.Errorf("%s ahead of the clock", ahead)
+		}
+		if want := 1_000_000/4096 - 101; took < time.Duration(want)*time.Millisecond {
+			t.Errorf("a million ids took %s, want at least %d ms", took, want)
+		}
+	})
+}
+
+func TestIDsOfOneMillisecondFillTheSequence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, idgen.WithBurst(0))
+		defer r.close()
+		ids := make([]idgen.ID, 3*4096)
+		if err := r.gen.NextN(t.Context(), ids); err != nil {
+			t.Fatal(err)
+		}
+		perMS := map[time.Time]int{}
+		for _, id := range ids {
+			perMS[r.gen.Layout().Decode(id).Time]++
+		}
+		if len(perMS) != 3 || !slices.IsSorted(ids) {
+			t.Errorf("ids of %d milliseconds, want 3 full ones: %v", len(perMS), perMS)
+		}
+	})
+}
+
+func TestEndOfTheLayout(t *testing.T) {
+	layout := idgen.DefaultLayout()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.close()
+		r.clock.Set(layout.End().Add(-2 * time.Millisecond))
+		r.start()
+		defer r.close()
+		for range 2 {
+			p := r.take(4096)
+			if !p.Time.Before(layout.End()) {
+				t.Errorf("id of %s, the layout ends at %s", p.Time, layout.End())
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if id, err := r.gen.Next(t.Context()); !errors.Is(err, idgen.ErrExhausted) {
+			t.Errorf("Next = %d, %v after the end, want ErrExhausted", id, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		for _, wall := range []time.Time{layout.End(), layout.Epoch.Add(-time.Millisecond)} {
+			clock := idgentest.NewClock(wall)
+			_, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(0), idgen.WithClock(clock))
+			if !errors.Is(err, idgen.ErrExhausted) {
+				t.Errorf("start at %s: %v, want ErrExhausted", wall, err)
+			}
+		}
+	})
+}
+
+func TestStoppingWhileCallsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.next()
+		r.clock.Step(-time.Minute)
+		r.leases.Always(idgentest.Hang) // so that the backup worker gets no ceiling
+		time.Sleep(time.Millisecond)
+		results := make(chan error, 10)
+		for range cap(results) {
+			go func() {
+				_, err := r.gen.Next(context.Background())
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		if n := r.gen.Stats().Waiting; n != int64(cap(results)) {
+			t.Errorf("%d calls wait, want %d", n, cap(results))
+		}
+		r.leases.Set(nil)
+		before := time.Now()
+		r.close()
+		for range cap(results) {
+			if err := <-results; !errors.Is(err, idgen.ErrClosed) {
+				t.Errorf("waiting call got %v, want ErrClosed", err)
+			}
+		}
+		if took := time.Since(before); took != 0 {
+			t.Errorf("stopping took %s", took)
+		}
+	})
+}

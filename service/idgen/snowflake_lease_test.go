@@ -1,0 +1,297 @@
+package idgen_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"seckill/service/idgen"
+	"seckill/service/idgen/idgentest"
+)
+
+func atNoon() idgen.Option { return idgen.WithClock(idgentest.NewClock(noon)) }
+
+func TestStoreDownAtStartIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leases := &idgentest.Leases{}
+		leases.Always(idgentest.Down)
+		if _, err := idgen.NewSnowflake(t.Context(), leases, atNoon()); !errors.Is(err, idgentest.ErrFault) {
+			t.Errorf("start = %v, want the store's error", err)
+		}
+		// The lease can be had, but its ceiling not stored.
+		leases.Set(func(op, _ string) idgentest.Fault {
+			if op == "renew" {
+				return idgentest.Down
+			}
+			return idgentest.None
+		})
+		if _, err := idgen.NewSnowflake(t.Context(), leases, atNoon()); !errors.Is(err, idgentest.ErrFault) {
+			t.Errorf("start = %v, want the store's error", err)
+		}
+		for _, grant := range leases.Pairs() {
+			if grant.Owner != "" {
+				t.Errorf("pair %d stays with %s after a start that failed", grant.Pair, grant.Owner)
+			}
+		}
+	})
+}
+
+func TestStoreDownLaterIsSurvivedUntilTheDeadline(t *testing.T) {
+	for _, fault := range []idgentest.Fault{idgentest.Down, idgentest.Hang, idgentest.Lost, idgentest.Late} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			defer r.close()
+			time.Sleep(900 * time.Millisecond) // just before the next renewal
+			r.leases.Always(fault)
+			for range 126 { // 12.6 s: the lease of 15 s, less the tenth for clocks and the time since its renewal
+				r.take(1000)
+				time.Sleep(100 * time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			if id, err := r.gen.Next(t.Context()); !errors.Is(err, idgen.ErrLeaseLost) {
+				t.Errorf("fault %d: Next = %d, %v after the deadline, want ErrLeaseLost", fault, id, err)
+			}
+			if n := r.leases.Count(fault); n == 0 {
+				t.Errorf("no request met the fault %d", fault)
+			}
+			if _, n := r.saw(idgen.LeaseFailed); n == 0 {
+				t.Errorf("fault %d: nobody was told", fault)
+			}
+			r.leases.Set(nil)
+			time.Sleep(10 * time.Second)
+			r.next()
+		})
+	}
+}
+
+func TestHolderThatIsTakenOverStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := idgen.WithLayout(onePair())
+		r := newRig(t, one)
+		old := r.gen
+		r.take(100)
+		// The old holder's requests hang. Its lease runs out at the store, and another instance takes the pair.
+		owners := map[string]bool{}
+		for _, grant := range r.leases.Pairs() {
+			owners[grant.Owner] = true
+		}
+		r.leases.Set(func(_, owner string) idgentest.Fault {
+			if owners[owner] {
+				return idgentest.Hang
+			}
+			return idgentest.None
+		})
+		if _, err := idgen.NewSnowflake(t.Context(), r.leases, one, atNoon()); !errors.Is(err, idgen.ErrNoWorker) {
+			t.Fatalf("a second start got %v while the lease stands, want ErrNoWorker", err)
+		}
+		time.Sleep(15 * time.Second)
+		r.start(one)
+		r.take(100)
+		if id, err := old.Next(t.Context()); !errors.Is(err, idgen.ErrLeaseLost) {
+			t.Errorf("Next of the old holder = %d, %v", id, err)
+		}
+		r.leases.Set(nil)
+		time.Sleep(10 * time.Second) // the old one finds no worker, as long as the new one lives
+		if id, err := old.Next(t.Context()); !errors.Is(err, idgen.ErrLeaseLost) {
+			t.Errorf("Next of the old holder = %d, %v", id, err)
+		}
+		r.close()
+		time.Sleep(10 * time.Second)
+		r.gen = old
+		r.next()
+		r.close()
+	})
+}
+
+// A holder whose own clock runs slow believes in its lease for too long. Its ids stay below its ceiling all the same,
+// and those of its successor above.
+func TestHolderThatGoesOnAfterItsLeaseStillRepeatsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := idgen.WithLayout(onePair())
+		leases, slow := &idgentest.Leases{}, &slowClock{Clock: idgentest.NewClock(noon)}
+		old, err := idgen.NewSnowflake(t.Context(), leases, one, idgen.WithClock(slow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids idgentest.Set
+		takeFrom := func(g idgen.Generator) {
+			t.Helper()
+			dst := make([]idgen.ID, 5000)
+			if err := g.NextN(t.Context(), dst); err != nil {
+				t.Fatal(err)
+			}
+			ids.Add(t, dst...)
+		}
+		takeFrom(old)
+		leases.Always(idgentest.Down)
+		time.Sleep(15 * time.Second)
+		leases.Set(func(_, owner string) idgentest.Fault { return idgentest.None })
+		slow.stop() // its keeper does not come to renew
+		ahead := idgen.WithClock(idgentest.NewClock(noon.Add(time.Second)))
+		successor, err := idgen.NewSnowflake(t.Context(), leases, one, ahead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			takeFrom(old)
+			takeFrom(successor)
+		}
+		for _, g := range []idgen.Generator{successor, old} {
+			if err := g.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// slowClock is a clock at a tenth of the speed, with timers that stop on demand.
+type slowClock struct {
+	*idgentest.Clock
+	stopped bool
+	mu      sync.Mutex
+}
+
+func (c *slowClock) Mono() time.Duration { return c.Clock.Mono() / 10 }
+
+func (c *slowClock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
+}
+
+func (c *slowClock) After(d time.Duration) (<-chan time.Time, func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return nil, func() {}
+	}
+	return c.Clock.After(d)
+}
+
+func TestEveryWorkerOnceAndNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leases := &idgentest.Leases{}
+		start := func() (*idgen.Snowflake, error) {
+			return idgen.NewSnowflake(t.Context(), leases, idgen.WithAnyDataCenter(), atNoon())
+		}
+		var mu sync.Mutex
+		workers, gens := map[int]bool{}, []*idgen.Snowflake{}
+		var wg sync.WaitGroup
+		for range 512 {
+			wg.Go(func() { // all start together
+				g, err := start()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				pair := g.Stats().Worker / 2
+				if workers[pair] {
+					t.Errorf("pair %d was leased twice", pair)
+				}
+				workers[pair] = true
+				gens = append(gens, g)
+			})
+		}
+		wg.Wait()
+		if g, err := start(); !errors.Is(err, idgen.ErrNoWorker) {
+			t.Errorf("the 1,025th worker: %v, %v, want ErrNoWorker", g, err)
+		}
+		if err := gens[0].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		g, err := start()
+		if err != nil {
+			t.Fatalf("after one was given back: %v", err)
+		}
+		for _, g := range append(gens[1:], g) {
+			if err := g.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestCleanStopLowersTheCeiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, idgen.WithLayout(onePair()))
+		p, _ := r.next()
+		held := r.leases.Pairs()[0].Ceilings[0]
+		if want := noon.Add(3 * time.Second).UnixMilli(); held != want {
+			t.Errorf("ceiling %d while in use, want %d: 3 s ahead", held, want)
+		}
+		r.close()
+		if got, want := r.leases.Pairs()[0].Ceilings[0], p.Time.UnixMilli()+1; got != want {
+			t.Errorf("ceiling %d after the stop, want %d: the millisecond after the last id", got, want)
+		}
+	})
+}
+
+func TestAnotherLayoutInTheSameStoreIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.close()
+		for _, change := range []func(*idgen.Layout){
+			func(l *idgen.Layout) { l.Epoch = l.Epoch.Add(time.Millisecond) },
+			func(l *idgen.Layout) { l.WorkerBits, l.DataCenterBits = 4, 6 },
+		} {
+			l := idgen.DefaultLayout()
+			change(&l)
+			if _, err := idgen.NewSnowflake(t.Context(), r.leases, idgen.WithLayout(l), atNoon()); !errors.Is(err, idgen.ErrLayout) {
+				t.Errorf("start with %s: %v, want ErrLayout", l, err)
+			}
+		}
+	})
+}
+
+func TestLayoutRefusesWhatDoesNotFit(t *testing.T) {
+	l := idgen.DefaultLayout()
+	for _, p := range []idgen.Parts{
+		{Time: l.End(), Worker: 1}, {Time: l.Epoch.Add(-1)}, {Time: l.Epoch, Worker: 32}, {Time: l.Epoch, Worker: -1},
+		{Time: l.Epoch, DataCenter: 32}, {Time: l.Epoch, Sequence: 4096},
+	} {
+		if id, err := l.Encode(p); !errors.Is(err, idgen.ErrLayout) {
+			t.Errorf("Encode(%+v) = %d, %v, want ErrLayout", p, id, err)
+		}
+	}
+	last := idgen.Parts{Time: l.End().Add(-time.Millisecond), DataCenter: 31, Worker: 31, Sequence: 4095}
+	if id, err := l.Encode(last); id != math.MaxInt64 || err != nil || l.Decode(id) != last {
+		t.Errorf("Encode(%+v) = %d, %v, Decode %+v", last, id, err, l.Decode(id))
+	}
+	for _, change := range []func(*idgen.Layout){
+		func(l *idgen.Layout) { l.TimeBits = 42 }, func(l *idgen.Layout) { l.TimeBits = 31 },
+		func(l *idgen.Layout) { l.WorkerBits = 0 }, func(l *idgen.Layout) { l.SequenceBits = 0 },
+		func(l *idgen.Layout) { l.DataCenterBits = -1 }, func(l *idgen.Layout) { l.Epoch = l.Epoch.Add(time.Microsecond) },
+	} {
+		l := idgen.DefaultLayout()
+		change(&l)
+		if err := l.Validate(); !errors.Is(err, idgen.ErrLayout) {
+			t.Errorf("Validate(%s) = %v, want ErrLayout", l, err)
+		}
+	}
+	for _, dc := range []int{-2, 32} {
+		if _, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(0), idgen.WithDataCenter(dc), atNoon()); !errors.Is(err, idgen.ErrLayout) {
+			t.Errorf("data centre %d: %v, want ErrLayout", dc, err)
+		}
+	}
+}
+
+func FuzzLayout(f *testing.F) {
+	f.Add(int64(1<<62), 5, 5, 12)
+	f.Add(int64(4096), 0, 1, 1)
+	f.Fuzz(func(t *testing.T, n int64, dc, worker, seq int) {
+		l := idgen.Layout{Epoch: noon, TimeBits: 41, DataCenterBits: dc, WorkerBits: worker, SequenceBits: seq}
+		if l.Validate() != nil {
+			return
+		}
+		id := idgen.ID(n & math.MaxInt64 & (1<<(41+dc+worker+seq) - 1))
+		if back, err := l.Encode(l.Decode(id)); err != nil || back != id {
+			t.Fatalf("%s: %d became %+v became %d, %v", l, id, l.Decode(id), back, err)
+		}
+	})
+}
