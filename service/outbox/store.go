@@ -52,16 +52,8 @@ type Failure struct {
 	GiveUp bool          // no further attempt unless somebody asks for it
 }
 
-// Backlog is what was not sent yet.
+// Backlog counts the events that no broker is known to have.
 type Backlog struct {
-	Pending int64         // waiting, being sent, or between two attempts
-	Failed  int64         // given up
-	Stale   int64         // of the pending ones, those that were created StaleAfter ago or earlier
-	Oldest  time.Duration // since the oldest pending event was created; 0 if there is none
+	Pending int64 // waiting, being sent, or between two attempts
+	Failed  int64 // given up
 }
-
-// StaleAfter is the age from which an event that was not sent is worth an alert.
-const StaleAfter = 10 * time.Minute
-
-// Unsent is the number of events that no broker has.
-func (b Backlog) Unsent() int64 { return b.Pending + b.Failed }
