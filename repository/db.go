@@ -124,7 +124,6 @@ func open(d gorm.Dialector, pool *sql.DB, own dialect, log *slog.Logger) (*DB, e
 		SkipDefaultTransaction: true, // transactions are where inTx is
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard, // errors are returned and logged once, by whoever handles them
-		NowFunc:                func() time.Time { panic("repository: the time is the database's") },
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())

@@ -4,7 +4,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"time"
-
 )
 
 // dialect is where SQLite and MySQL differ in what the shop says to them.
@@ -20,6 +19,8 @@ type dialect struct {
 	shared string
 	// exclusive ends a SELECT whose rows nobody else may change until commit.
 	exclusive string
+	// exclusiveFree is the same, and leaves out rows that somebody else is changing.
+	exclusiveFree string
 }
 
 var mysqlDialect = dialect{
@@ -29,6 +30,8 @@ var mysqlDialect = dialect{
 	orSkip:    func(table, key string) string { return " ON DUPLICATE KEY UPDATE " + key + " = " + table + "." + key },
 	shared:    " LOCK IN SHARE MODE", // FOR SHARE is not known to MariaDB
 	exclusive: " FOR UPDATE",
+
+	exclusiveFree: " FOR UPDATE SKIP LOCKED",
 }
 
 var sqliteDialect = dialect{
@@ -67,4 +70,3 @@ func orZero(t *time.Time) time.Time {
 
 // millis rounds to what a column holds.
 func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
-

@@ -79,7 +79,7 @@ func (s *sale) forget() {
 func (s *sale) gate(ctx context.Context, v *voucherCopy, req PlaceRequest) (answered bool, order Order, err error) {
 	now := v.now()
 	if now.Before(v.StartsAt) {
-		return true, Order{}, v.window(now)
+		return true, Order{}, v.Open(now)
 	}
 	if now.Before(v.EndsAt) && !s.soldOut.armed.Load() {
 		return false, Order{}, nil

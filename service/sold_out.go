@@ -50,7 +50,7 @@ type view struct {
 func (w *view) refusal(v *Voucher) error {
 	current := *v
 	current.Terms, current.ServerTime = w.terms, w.now
-	if err := current.window(w.now); err != nil {
+	if err := current.Open(w.now); err != nil {
 		return err
 	}
 	if w.terms.Stock > 0 {

@@ -37,8 +37,8 @@ type Voucher struct {
 	ServerTime time.Time // the database's clock when this was read
 }
 
-// window refuses an instant outside of the sale.
-func (v *Voucher) window(now time.Time) error {
+// Open refuses an instant outside of the sale, with CodeNotStarted or CodeEnded.
+func (v *Voucher) Open(now time.Time) error {
 	switch {
 	case now.Before(v.StartsAt):
 		return &Error{Code: CodeNotStarted, Message: "the sale has not started", Voucher: v}
@@ -82,7 +82,7 @@ func (v *NewVoucher) validate() error {
 // VoucherChange is what an admin wants to be different; nil leaves a value as it is.
 //
 // Two rules keep every order that was placed within its terms, so that the audit can hold them against each other at
-// any time: the limit can only be raised, and the window can only move where no order can be (see MoveWindow).
+// any time: the limit can only be raised, and the window can only move where no order can be (see Apply).
 type VoucherChange struct {
 	Title      *string
 	PriceCents *int64
@@ -149,4 +149,28 @@ func validWindow(start, end time.Time) error {
 		return Invalid("ends_at", "must be after starts_at")
 	}
 	return nil
+}
+
+// Apply returns the terms with the change made, at the time of the database. It refuses with CodeInvalid what would
+// leave orders outside of the terms that they were placed under.
+func (c *VoucherChange) Apply(t Terms, now time.Time) (Terms, error) {
+	if c.UserLimit != nil {
+		if *c.UserLimit < t.UserLimit {
+			return t, Invalid("user_limit", "can only be raised: somebody may hold %d already", t.UserLimit)
+		}
+		t.UserLimit = *c.UserLimit
+	}
+	if c.StartsAt != nil && !c.StartsAt.Equal(t.StartsAt) {
+		if !now.Before(t.StartsAt) && c.StartsAt.After(t.StartsAt) {
+			return t, Invalid("starts_at", "cannot move to a later time, the sale began at %s", t.StartsAt.Format(time.RFC3339Nano))
+		}
+		t.StartsAt = *c.StartsAt
+	}
+	if c.EndsAt != nil && !c.EndsAt.Equal(t.EndsAt) {
+		if c.EndsAt.Before(now) {
+			return t, Invalid("ends_at", "cannot be in the past, it is %s now; to end the sale at once, end it", now.Format(time.RFC3339Nano))
+		}
+		t.EndsAt = *c.EndsAt
+	}
+	return t, validWindow(t.StartsAt, t.EndsAt)
 }

@@ -1,0 +1,105 @@
+package repository
+
+// auditCheck selects the rows that break an invariant. None may be left.
+type auditCheck struct {
+	invariant   int
+	name        string
+	offending   string
+	whenSettled bool // holds only once nothing is running and the outbox is empty
+}
+
+const totalsSQL = `
+SELECT (SELECT COUNT(*) FROM voucher_stock) AS vouchers,
+       (SELECT COALESCE(SUM(total), 0) FROM voucher_stock) AS total,
+       (SELECT COALESCE(SUM(stock), 0) FROM voucher_stock) AS stock,
+       (SELECT COUNT(*) FROM voucher_order) AS orders,
+       (SELECT COUNT(*) FROM voucher_order WHERE status = 1) AS pending,
+       (SELECT COUNT(*) FROM voucher_order WHERE status = 2) AS paid,
+       (SELECT COUNT(*) FROM voucher_order WHERE status = 3) AS closed,
+       (SELECT COUNT(*) FROM voucher_order WHERE slot IS NOT NULL) AS surviving,
+       (SELECT COALESCE(SUM(live - total), 0)
+          FROM (SELECT s.voucher_id, s.total, COUNT(o.slot) AS live FROM voucher_stock s
+                  JOIN voucher_order o ON o.voucher_id = s.voucher_id GROUP BY s.voucher_id, s.total) AS sold
+         WHERE live > total) AS oversold,
+       (SELECT COALESCE(SUM(live - user_limit), 0)
+          FROM (SELECT s.user_limit, COUNT(o.slot) AS live FROM voucher_stock s
+                  JOIN voucher_order o ON o.voucher_id = s.voucher_id
+                 GROUP BY s.voucher_id, s.user_limit, o.user_id) AS held
+         WHERE live > user_limit) AS excess,
+       (SELECT COUNT(*) FROM outbox_event) AS events,
+       (SELECT COUNT(*) FROM outbox_event WHERE status <> 1) AS unsent,
+       (SELECT COUNT(*) FROM points_entry) AS effects,
+       (SELECT COUNT(*) FROM payment WHERE refund_due = 1) AS refunds`
+
+// perOrder counts, for each order, its events by kind.
+const perOrder = `
+SELECT o.id, o.status, o.close_reason, o.version, COUNT(e.event_id) AS events, COUNT(DISTINCT e.version) AS versions,
+       MAX(e.version) AS latest,
+       COALESCE(SUM(e.biz_type = 'ORDER_CREATED' AND e.version = 1), 0) AS created,
+       COALESCE(SUM(e.biz_type = 'ORDER_PAID'), 0) AS paid,
+       COALESCE(SUM(e.biz_type = 'ORDER_CANCELLED'), 0) AS cancelled,
+       COALESCE(SUM(e.biz_type = 'ORDER_EXPIRED'), 0) AS expired,
+       COALESCE(SUM(e.biz_type = 'ORDER_REFUND_DUE'), 0) AS refunds
+  FROM voucher_order o LEFT JOIN outbox_event e ON e.biz_id = o.id
+ GROUP BY o.id, o.status, o.close_reason, o.version`
+
+var auditChecks = []auditCheck{
+	{1, "stock is not below zero", `SELECT voucher_id, stock FROM voucher_stock WHERE stock < 0`, false},
+	{1, "total = stock + live orders", `
+SELECT s.voucher_id, s.total, s.stock, COUNT(o.slot) AS live FROM voucher_stock s
+  LEFT JOIN voucher_order o ON o.voucher_id = s.voucher_id
+ GROUP BY s.voucher_id, s.total, s.stock HAVING s.total <> s.stock + COUNT(o.slot)`, false},
+	{1, "every placed order is counted", `
+SELECT s.voucher_id, s.placed, COUNT(o.id) AS orders FROM voucher_stock s
+  LEFT JOIN voucher_order o ON o.voucher_id = s.voucher_id
+ GROUP BY s.voucher_id, s.placed HAVING s.placed <> COUNT(o.id)`, false},
+	{1, "every order is of a voucher on sale", `
+SELECT o.id, o.voucher_id FROM voucher_order o LEFT JOIN voucher_stock s ON s.voucher_id = o.voucher_id
+ WHERE s.voucher_id IS NULL`, false},
+	{2, "no user holds more live orders than the limit", `
+SELECT o.voucher_id, o.user_id, COUNT(*) AS live, s.user_limit FROM voucher_order o
+  JOIN voucher_stock s ON s.voucher_id = o.voucher_id
+ WHERE o.slot IS NOT NULL GROUP BY o.voucher_id, o.user_id, s.user_limit HAVING COUNT(*) > s.user_limit`, false},
+	{2, "a slot is held by an order that is live, and by one", `
+SELECT voucher_id, user_id, slot, COUNT(*) AS orders, MAX(status) AS status FROM voucher_order
+ WHERE slot IS NOT NULL GROUP BY voucher_id, user_id, slot HAVING COUNT(*) > 1 OR MAX(status) > 2`, false},
+	{3, "one request id, one order", `
+SELECT user_id, request_id, COUNT(*) AS orders FROM voucher_order GROUP BY user_id, request_id HAVING COUNT(*) > 1`, false},
+	{5, "no id was handed out twice", `
+SELECT o.id FROM voucher_order o JOIN outbox_event e ON e.event_id = o.id`, false},
+	{6, "an order is paid or closed, and its times say the same", `
+SELECT id, status, pay_by, paid_at, closed_at, close_reason FROM voucher_order
+ WHERE NOT (status = 1 AND pay_by IS NOT NULL AND paid_at IS NULL AND closed_at IS NULL AND close_reason IS NULL
+         OR status = 2 AND pay_by IS NULL AND paid_at IS NOT NULL AND closed_at IS NULL AND close_reason IS NULL
+         OR status = 3 AND pay_by IS NULL AND paid_at IS NULL AND closed_at IS NOT NULL AND close_reason IN (1, 2))`, false},
+	{6, "a paid order has one payment that was applied, others have none", `
+SELECT o.id, o.status, COUNT(p.payment_id) AS payments FROM voucher_order o
+  LEFT JOIN payment p ON p.order_id = o.id AND p.refund_due = 0
+ GROUP BY o.id, o.status HAVING COUNT(p.payment_id) <> (o.status = 2)`, false},
+	{6, "every payment is for an order", `
+SELECT p.payment_id, p.order_id FROM payment p LEFT JOIN voucher_order o ON o.id = p.order_id WHERE o.id IS NULL`, false},
+	{7, "every change of an order has its event", `
+SELECT * FROM (` + perOrder + `) AS c
+ WHERE events <> version OR versions <> version OR latest <> version OR created <> 1
+    OR paid <> (status = 2)
+    OR cancelled <> (status = 3 AND close_reason = 1) OR expired <> (status = 3 AND close_reason = 2)`, false},
+	{7, "every refund due has its event", `
+SELECT o.id, COUNT(p.payment_id) AS refunds, o.version FROM voucher_order o
+  JOIN payment p ON p.order_id = o.id AND p.refund_due = 1 GROUP BY o.id, o.version
+HAVING COUNT(p.payment_id) <> (SELECT COUNT(*) FROM outbox_event e WHERE e.biz_id = o.id AND e.biz_type = 'ORDER_REFUND_DUE')`, false},
+	{7, "no event stands without its order", `
+SELECT e.event_id, e.biz_type, e.biz_id FROM outbox_event e LEFT JOIN voucher_order o ON o.id = e.biz_id WHERE o.id IS NULL`, false},
+	{8, "no effect happened twice", `
+SELECT order_id, COUNT(*) AS effects FROM points_entry GROUP BY order_id HAVING COUNT(*) > 1`, false},
+	{8, "no effect without its event", `
+SELECT p.order_id FROM points_entry p
+  LEFT JOIN outbox_event e ON e.biz_id = p.order_id AND e.biz_type = 'ORDER_PAID' WHERE e.event_id IS NULL`, false},
+	{8, "every event was sent", `
+SELECT event_id, biz_type, biz_id, status, retry_count FROM outbox_event WHERE status <> 1`, true},
+	{8, "every paid order has its effect", `
+SELECT e.event_id, e.biz_id FROM outbox_event e LEFT JOIN points_entry p ON p.order_id = e.biz_id
+ WHERE e.biz_type = 'ORDER_PAID' AND p.order_id IS NULL`, true},
+	{9, "nothing was sold outside of the window", `
+SELECT o.id, o.created_at, s.starts_at, s.ends_at FROM voucher_order o JOIN voucher_stock s ON s.voucher_id = o.voucher_id
+ WHERE o.created_at < s.starts_at OR o.created_at >= s.ends_at`, false},
+}

@@ -1,0 +1,132 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/service"
+	"seckill/service/idgen"
+)
+
+// lockedOrder is an order that nobody else can change until the transaction ends, and the database's time.
+type lockedOrder struct {
+	Row    orderRow `gorm:"embedded"`
+	ReadAt dbTime
+}
+
+// lockOrder reads an order of the user for a change. Whoever changes an order locks it first and the stock row after
+// it, as placing does, so that no two of them wait for each other.
+func lockOrder(tx *gorm.DB, d dialect, id idgen.ID, user service.UserID) (*orderRow, time.Time, error) {
+	var found lockedOrder
+	err := tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o WHERE o.id = ? AND o.user_id = ?"+d.exclusive,
+		int64(id), int64(user)).Take(&found).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = service.ErrNotFound
+	}
+	return &found.Row, found.ReadAt.Time, err
+}
+
+// Cancel implements service.OrderStore.
+func (s *Orders) Cancel(ctx context.Context, id idgen.ID, user service.UserID, eventID idgen.ID) (order service.Order, err error) {
+	err = s.db.change(ctx, func(tx *gorm.DB) error {
+		row, now, err := lockOrder(tx, s.db.dialect, id, user)
+		if err != nil {
+			return err
+		}
+		order = row.order()
+		switch {
+		case order.Status == service.Paid:
+			return &service.Error{Code: service.CodeOrderPaid, Message: "the order is paid and cannot be cancelled", Order: &order}
+		case order.CloseReason == service.Expired:
+			return &service.Error{Code: service.CodeOrderClosed, Message: "the order has expired", Order: &order}
+		case order.CloseReason == service.Cancelled:
+			return nil
+		}
+		_, err = closeOrders(tx, []*service.Order{&order}, []idgen.ID{eventID}, service.Cancelled, now)
+		return err
+	})
+	return order, err
+}
+
+// Overdue implements service.OrderStore.
+func (s *Orders) Overdue(ctx context.Context, limit int) (ids []idgen.ID, err error) {
+	err = s.db.read(ctx, func(tx *gorm.DB) error {
+		return tx.Raw("SELECT id FROM voucher_order WHERE pay_by <= "+s.db.dialect.now+" ORDER BY pay_by LIMIT ?", limit).Scan(&ids).Error
+	})
+	return ids, err
+}
+
+// Expire implements service.OrderStore. Orders that somebody is changing at this moment are left for the next time.
+func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
+	err = s.db.change(ctx, func(tx *gorm.DB) error {
+		var found []lockedOrder
+		err := tx.Raw("SELECT o.*, "+s.db.dialect.now+" AS read_at FROM voucher_order o"+
+			" WHERE o.id IN ? AND o.status = ? AND o.pay_by <= "+s.db.dialect.now+" ORDER BY o.id"+s.db.dialect.exclusiveFree,
+			ids, service.Pending).Scan(&found).Error
+		if err != nil || len(found) == 0 {
+			returned = nil
+			return err
+		}
+		orders := make([]*service.Order, len(found))
+		for i := range found {
+			o := found[i].Row.order()
+			orders[i] = &o
+		}
+		returned, err = closeOrders(tx, orders, eventIDs, service.Expired, found[0].ReadAt.Time)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return returned, nil
+}
+
+// closeOrders closes locked pending orders, gives back their slots and units, and writes their events. It leaves the
+// orders as they are then, and returns the units that each voucher got back.
+func closeOrders(tx *gorm.DB, orders []*service.Order, eventIDs []idgen.ID, reason service.CloseReason, now time.Time) (map[idgen.ID]int64, error) {
+	ids := make([]idgen.ID, len(orders))
+	events := make([]event, len(orders))
+	units := map[idgen.ID]int64{}
+	kind := service.OrderCancelled
+	if reason == service.Expired {
+		kind = service.OrderExpired
+	}
+	for i, o := range orders {
+		o.Status, o.CloseReason, o.ClosedAt, o.PayBy = service.Closed, reason, now, time.Time{}
+		o.Version++
+		ids[i] = o.ID
+		events[i] = event{id: eventIDs[i], OrderEvent: service.NewOrderEvent(kind, o, now)}
+		units[o.VoucherID]++
+	}
+	err := exactly(len(orders), tx.Exec("UPDATE voucher_order SET status = ?, close_reason = ?, slot = NULL, pay_by = NULL,"+
+		" closed_at = ?, version = version + 1 WHERE id IN ? AND status = ?", service.Closed, reason, now, ids, service.Pending))
+	if err != nil {
+		return nil, err
+	}
+	if err := appendEvents(tx, events, now); err != nil {
+		return nil, err
+	}
+	for _, voucher := range slices.Sorted(maps.Keys(units)) { // in order, so that no two transactions wait for each other
+		err := exactly(1, tx.Exec("UPDATE voucher_stock SET stock = stock + ? WHERE voucher_id = ?", units[voucher], voucher))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return units, nil
+}
+
+// errUnexpectedRows is a change that met other rows than its transaction had locked: a defect, never a race.
+var errUnexpectedRows = errors.New("a change met another number of rows than it had locked")
+
+// exactly turns a wrong number of affected rows into an error.
+func exactly(n int, result *gorm.DB) error {
+	if result.Error == nil && result.RowsAffected != int64(n) {
+		return errUnexpectedRows
+	}
+	return result.Error
+}

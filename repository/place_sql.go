@@ -1,0 +1,120 @@
+package repository
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/service"
+	"seckill/service/idgen"
+)
+
+// Outcomes of a transaction that is rolled back without a fault.
+var (
+	errNothingToPlace = errors.New("every order was refused by a unique index")
+	errNoUnit         = errors.New("the units were taken by somebody else")
+)
+
+// place is the transaction: orders, events, and last the hot row, so that its lock is held for the shortest time. It
+// returns those of the orders that are in it; the others were refused by a unique index and cost their neighbours
+// nothing.
+func (r *round) place(tx *gorm.DB, orders []candidate, now time.Time) (placed []candidate, err error) {
+	for _, c := range orders {
+		c.Order.Status, c.Order.CloseReason, c.Order.Version = service.Pending, 0, 1
+		c.Order.CreatedAt, c.Order.PayBy = now, now.Add(c.PayWithin)
+	}
+	if placed, err = r.insertOrders(tx, orders); err != nil {
+		return nil, err
+	}
+	if len(placed) == 0 {
+		return nil, errNothingToPlace
+	}
+	if err := r.insertEvents(tx, placed, now); err != nil {
+		return nil, err
+	}
+	taken, err := takeUnits(tx, r.db.dialect, r.voucherID, len(placed), now)
+	if err != nil {
+		return nil, err
+	}
+	if !taken {
+		return nil, errNoUnit
+	}
+	return placed, nil
+}
+
+func (r *round) insertOrders(tx *gorm.DB, orders []candidate) ([]candidate, error) {
+	const columns = 10
+	args := make([]any, 0, columns*len(orders))
+	for _, c := range orders {
+		o := &c.Order
+		args = append(args, int64(o.ID), int64(o.VoucherID), int64(o.UserID), c.slot, o.RequestID,
+			int8(o.Status), o.Version, o.PriceCents, o.CreatedAt, o.PayBy)
+	}
+	result := tx.Exec("INSERT INTO voucher_order"+
+		" (id, voucher_id, user_id, slot, request_id, status, version, price_cents, created_at, pay_by) VALUES "+
+		tuples(len(orders), columns)+r.db.dialect.orSkip("voucher_order", "id"), args...)
+	if result.Error != nil {
+		return nil, result.Error
+	}
+	if int(result.RowsAffected) == len(orders) {
+		return orders, nil
+	}
+	return r.inserted(tx, orders)
+}
+
+// inserted looks up which of the orders are there now. The id alone does not tell: should a generator ever hand one out
+// twice, the row is somebody else's.
+func (r *round) inserted(tx *gorm.DB, orders []candidate) ([]candidate, error) {
+	var rows []orderRow
+	err := tx.Select("id", "voucher_id", "user_id", "request_id").Where("id IN ?", orderIDs(orders)).Find(&rows).Error
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int64]*orderRow, len(rows))
+	for i := range rows {
+		found[rows[i].ID] = &rows[i]
+	}
+	var own []candidate
+	for _, c := range orders {
+		row := found[int64(c.Order.ID)]
+		if row == nil {
+			continue
+		}
+		if row.VoucherID != int64(c.Order.VoucherID) || row.UserID != int64(c.Order.UserID) || row.RequestID != c.Order.RequestID {
+			return nil, errors.New("order id " + c.Order.ID.String() + " was handed out twice")
+		}
+		own = append(own, c)
+	}
+	return own, nil
+}
+
+func (r *round) insertEvents(tx *gorm.DB, placed []candidate, now time.Time) error {
+	events := make([]event, len(placed))
+	for i, c := range placed {
+		events[i] = event{id: c.EventID, OrderEvent: service.NewOrderEvent(service.OrderCreated, &c.Order, now)}
+	}
+	return appendEvents(tx, events, now)
+}
+
+// takeUnits is the guard: the units go only if they are there and the sale is on. now is when the orders were placed;
+// the end is also held against the time at which the row is reached, so that an instance that was paused in between
+// sells nothing afterwards.
+func takeUnits(tx *gorm.DB, d dialect, voucherID idgen.ID, n int, now time.Time) (taken bool, err error) {
+	var result *gorm.DB
+	if n == 1 {
+		result = tx.Exec("UPDATE voucher_stock SET stock = stock - 1, placed = placed + 1"+
+			" WHERE voucher_id = ? AND stock > 0 AND starts_at <= ? AND ends_at > "+d.nowLate, int64(voucherID), now)
+	} else {
+		result = tx.Exec("UPDATE voucher_stock SET stock = stock - ?, placed = placed + ?"+
+			" WHERE voucher_id = ? AND stock >= ? AND starts_at <= ? AND ends_at > "+d.nowLate, n, n, int64(voucherID), n, now)
+	}
+	return result.RowsAffected == 1, result.Error
+}
+
+// tuples is the text "(?,?),(?,?)" for rows of so many columns.
+func tuples(rows, columns int) string {
+	one := "(" + strings.Repeat("?,", columns-1) + "?)"
+	return strings.Repeat(one+",", rows-1) + one
+}

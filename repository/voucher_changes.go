@@ -1,0 +1,107 @@
+package repository
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/service"
+	"seckill/service/idgen"
+)
+
+// Create implements service.VoucherStore. The same id again changes nothing, so a lost answer does no harm.
+func (s *Vouchers) Create(ctx context.Context, id idgen.ID, v service.NewVoucher) error {
+	d := s.db.dialect
+	return s.db.change(ctx, func(tx *gorm.DB) error {
+		err := tx.Exec("INSERT INTO voucher (id, title, price_cents, pay_seconds, created_at, updated_at)"+
+			" VALUES (?, ?, ?, ?, "+d.now+", "+d.now+")"+d.orSkip("voucher", "id"),
+			int64(id), v.Title, v.PriceCents, int64(v.PayWithin/time.Second)).Error
+		if err != nil {
+			return err
+		}
+		return tx.Exec("INSERT INTO voucher_stock (voucher_id, total, stock, placed, user_limit, starts_at, ends_at)"+
+			" VALUES (?, ?, ?, 0, ?, ?, ?)"+d.orSkip("voucher_stock", "voucher_id"),
+			int64(id), v.Stock, v.Stock, v.UserLimit, millis(v.StartsAt), millis(v.EndsAt)).Error
+	})
+}
+
+// lockTerms reads the hot row for a change by an admin.
+func lockTerms(tx *gorm.DB, d dialect, id idgen.ID) (service.Terms, time.Time, error) {
+	var rows []stockRow
+	err := tx.Raw("SELECT s.*, "+d.nowLate+" AS read_at FROM voucher_stock s WHERE voucher_id = ?"+d.exclusive, int64(id)).
+		Scan(&rows).Error
+	if err != nil {
+		return service.Terms{}, time.Time{}, err
+	}
+	if len(rows) == 0 {
+		return service.Terms{}, time.Time{}, service.ErrNotFound
+	}
+	return rows[0].terms(), rows[0].ReadAt.Time, nil
+}
+
+// Change implements service.VoucherStore.
+func (s *Vouchers) Change(ctx context.Context, id idgen.ID, c service.VoucherChange) error {
+	return s.db.change(ctx, func(tx *gorm.DB) error {
+		terms, now, err := lockTerms(tx, s.db.dialect, id)
+		if err != nil {
+			return err
+		}
+		changed, err := c.Apply(terms, now)
+		if err != nil {
+			return err
+		}
+		err = tx.Exec("UPDATE voucher_stock SET user_limit = ?, starts_at = ?, ends_at = ? WHERE voucher_id = ?",
+			changed.UserLimit, millis(changed.StartsAt), millis(changed.EndsAt), int64(id)).Error
+		if err != nil {
+			return err
+		}
+		return s.describe(tx, id, c)
+	})
+}
+
+// describe changes what the guard does not look at.
+func (s *Vouchers) describe(tx *gorm.DB, id idgen.ID, c service.VoucherChange) error {
+	set, args := "updated_at = "+s.db.dialect.now, []any{}
+	if c.Title != nil {
+		set, args = set+", title = ?", append(args, *c.Title)
+	}
+	if c.PriceCents != nil {
+		set, args = set+", price_cents = ?", append(args, *c.PriceCents)
+	}
+	return tx.Exec("UPDATE voucher SET "+set+" WHERE id = ?", append(args, int64(id))...).Error
+}
+
+// AddStock implements service.VoucherStore.
+func (s *Vouchers) AddStock(ctx context.Context, id idgen.ID, units int64, requestID string) error {
+	d := s.db.dialect
+	return s.db.change(ctx, func(tx *gorm.DB) error {
+		terms, _, err := lockTerms(tx, d, id)
+		if err != nil {
+			return err
+		}
+		added := tx.Exec("INSERT INTO voucher_restock (voucher_id, request_id, units, created_at) VALUES (?, ?, ?, "+d.now+")"+
+			d.orSkip("voucher_restock", "voucher_id"), int64(id), requestID, units)
+		if added.Error != nil || added.RowsAffected == 0 {
+			return added.Error
+		}
+		if terms.Total+units > service.MaxStock {
+			return service.Invalid("units", "would make more than %d in all", service.MaxStock)
+		}
+		return exactly(1, tx.Exec("UPDATE voucher_stock SET total = total + ?, stock = stock + ? WHERE voucher_id = ?", units, units, int64(id)))
+	})
+}
+
+// End implements service.VoucherStore. The time is taken once the row is locked: every order that stands was placed
+// before it.
+func (s *Vouchers) End(ctx context.Context, id idgen.ID) error {
+	return s.db.change(ctx, func(tx *gorm.DB) error {
+		terms, now, err := lockTerms(tx, s.db.dialect, id)
+		if err != nil || !now.Before(terms.EndsAt) {
+			return err
+		}
+		// A sale that has not begun ends before it begins: a window without an instant in it.
+		return tx.Exec("UPDATE voucher_stock SET ends_at = ?, starts_at = CASE WHEN starts_at > ? THEN ? ELSE starts_at END"+
+			" WHERE voucher_id = ?", now, now, now, int64(id)).Error
+	})
+}
