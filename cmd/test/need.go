@@ -81,7 +81,7 @@ func debian(packages ...string) way {
 			if err := command(ctx, "apt-get", "update", "-qq"); err != nil {
 				return err
 			}
-			install := []string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-qq", "-y", "--no-install-recommends"}
+			install := []string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-qq", "-y", "--no-install-recommends"}
 			return command(ctx, "env", append(install, packages...)...)
 		},
 	}

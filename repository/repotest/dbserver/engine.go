@@ -47,7 +47,7 @@ func settings(port int) []string {
 		"--binlog-format=ROW",
 		"--server-id=1",
 		"--innodb-buffer-pool-size=256M",
-		"--max-connections=600",
+		"--max-connections=1000",
 		"--character-set-server=utf8mb4",
 	}
 }
