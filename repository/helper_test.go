@@ -1,0 +1,119 @@
+package repository
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"seckill/repository/repotest/dbtest"
+	"seckill/service"
+	"seckill/service/idgen"
+)
+
+// openDB opens and migrates a test's database, and audits it when the test is over: the database is the judge.
+func openDB(t *testing.T, target dbtest.Database) *DB {
+	t.Helper()
+	db := openRaw(t, target, PoolOptions{})
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		audit, err := db.Audit(context.Background(), AuditOptions{})
+		if err == nil {
+			err = audit.Err()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func openRaw(t *testing.T, target dbtest.Database, opts PoolOptions) *DB {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	var db *DB
+	var err error
+	if target.Engine == dbtest.SQLite {
+		db, err = OpenSQLite(target.DSN, log)
+	} else {
+		db, err = OpenMySQL(t.Context(), target.DSN, opts, log)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// nextID stands in for the generator: within one test database a counter is unique.
+var lastID atomic.Int64
+
+func nextID() idgen.ID { return idgen.ID(lastID.Add(1)) }
+
+// onSale creates a voucher that is on sale now.
+func onSale(t *testing.T, db *DB, stock int64, userLimit int) idgen.ID {
+	t.Helper()
+	return createVoucher(t, db, service.NewVoucher{
+		Title: "voucher", PriceCents: 1000, Stock: stock, UserLimit: userLimit, PayWithin: time.Hour,
+		StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
+	})
+}
+
+func createVoucher(t *testing.T, db *DB, v service.NewVoucher) idgen.ID {
+	t.Helper()
+	id := nextID()
+	if err := NewVouchers(db).Create(t.Context(), id, v); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// placement asks for one unit. An empty request id stands for a client that sent none.
+func placement(voucher idgen.ID, user service.UserID, requestID string) *service.Placement {
+	p := &service.Placement{
+		Order:     service.Order{ID: nextID(), VoucherID: voucher, UserID: user, RequestID: requestID, PriceCents: 1000},
+		EventID:   nextID(),
+		PayWithin: time.Hour,
+	}
+	if requestID == "" {
+		p.Order.RequestID = p.Order.ID.String()
+	}
+	return p
+}
+
+// place commits a batch, and returns it for the test to look at.
+func place(t *testing.T, db *DB, batch ...*service.Placement) []*service.Placement {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	NewOrders(db).Place(ctx, batch[0].Order.VoucherID, batch)
+	return batch
+}
+
+// verdicts lists what became of a batch: "placed", "replayed", or the code of the refusal.
+func verdicts(batch []*service.Placement) []string {
+	out := make([]string, len(batch))
+	for i, p := range batch {
+		switch {
+		case p.Err != nil:
+			out[i] = string(service.CodeOf(p.Err))
+		case p.Replayed:
+			out[i] = "replayed"
+		default:
+			out[i] = "placed"
+		}
+	}
+	return out
+}
+
+func stockOf(t *testing.T, db *DB, voucher idgen.ID) int64 {
+	t.Helper()
+	terms, _, err := NewVouchers(db).Terms(t.Context(), voucher)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return terms.Stock
+}
