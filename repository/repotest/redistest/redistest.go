@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,11 +20,11 @@ import (
 type Server struct {
 	Addr string
 
-	t    testing.TB
-	args []string
-	dir  string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when cmd has ended
+	t           testing.TB
+	first, args []string
+	dir         string
+	cmd         *exec.Cmd
+	done        chan struct{} // closed when cmd has ended
 }
 
 // Binary returns the path of redis-server. Without one, the test fails if SECKILL_TEST_REQUIRED is 1, and is skipped
@@ -58,8 +59,14 @@ func Addr(t testing.TB) string {
 // Start starts an empty server without persistence, given additional arguments of redis-server. It ends with the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return start(t, nil, args...)
+}
+
+// start gives redis-server the arguments first, our own, and args.
+func start(t testing.TB, first []string, args ...string) *Server {
+	t.Helper()
 	Binary(t)
-	s := &Server{Addr: freeAddr(t), t: t, args: args, dir: t.TempDir()}
+	s := &Server{Addr: freeAddr(t), t: t, first: first, args: args, dir: t.TempDir()}
 	t.Cleanup(s.Kill)
 	s.Restart()
 	return s
@@ -69,13 +76,9 @@ func Start(t testing.TB, args ...string) *Server {
 // arguments given to Start make it persist.
 func (s *Server) Restart() {
 	s.t.Helper()
-	_, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	base := []string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
+	own := []string{"--bind", "127.0.0.1", "--port", portOf(s.Addr), "--dir", s.dir, "--save", "", "--appendonly", "no",
 		"--logfile", filepath.Join(s.dir, "redis.log"), "--repl-diskless-sync-delay", "0"}
-	s.cmd = exec.Command(Binary(s.t), append(base, s.args...)...)
+	s.cmd = exec.Command(Binary(s.t), slices.Concat(s.first, own, s.args)...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,0 +1,332 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/repository/lock/redislock"
+	"seckill/repository/repotest/faultproxy"
+	"seckill/repository/repotest/redistest"
+	"seckill/service/lock"
+)
+
+// rig is a Redis, a proxy before it, a Locker that goes through the proxy, and another that does not.
+type rig struct {
+	server *redistest.Server
+	proxy  *faultproxy.Proxy
+	locker *redislock.Locker
+	other  *redislock.Locker
+	look   *redis.Client
+}
+
+const key = "lock:voucher:1:user:2"
+
+func newRig(t *testing.T, opts redislock.Options) *rig {
+	t.Helper()
+	if opts.Lease == 0 {
+		opts.Lease = testLease
+	}
+	r := &rig{server: redistest.Start(t)}
+	r.proxy = faultproxy.New(t, r.server.Addr)
+	r.locker = newLocker(t, r.proxy.Addr(), opts)
+	r.other = newLocker(t, r.server.Addr, opts)
+	r.look = r.server.Client()
+	r.warm(t)
+	return r
+}
+
+// warm has the connections made and the scripts loaded, so that faults hit what they are meant to hit.
+func (r *rig) warm(t *testing.T) {
+	t.Helper()
+	if err := lock.Do(t.Context(), r.locker, "warm", func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustAcquire(t *testing.T, l lock.Locker, opts ...lock.Option) lock.Lease {
+	t.Helper()
+	lease, err := l.Acquire(t.Context(), key, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func mustRelease(t *testing.T, lease lock.Lease) {
+	t.Helper()
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// depth returns the depth that Redis knows, 0 if the lock is free; there must be one owner at most.
+func (r *rig) depth(t *testing.T) string {
+	t.Helper()
+	fields, err := r.look.HGetAll(t.Context(), key).Result()
+	if err != nil || len(fields) > 1 {
+		t.Fatalf("fields %v, %v", fields, err)
+	}
+	for _, depth := range fields {
+		return depth
+	}
+	return "0"
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not after ten seconds: " + what)
+		}
+	}
+}
+
+func awaitLoss(t *testing.T, lease lock.Lease) {
+	t.Helper()
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the loss was not told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
+		t.Fatalf("ended with %v, want ErrLost", cause)
+	}
+}
+
+func TestReplyOfAcquireDropped(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	fault := r.proxy.DropReply(faultproxy.Contains(key))
+	lease := mustAcquire(t, r.locker)
+	fault.Wait(t)
+	if d := r.depth(t); d != "1" {
+		t.Errorf("depth %s, want 1", d)
+	}
+
+	fault = r.proxy.DropReply(faultproxy.Contains(key))
+	inner, err := r.locker.Acquire(lease.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault.Wait(t)
+	if d := r.depth(t); d != "2" {
+		t.Errorf("depth %s, want 2", d)
+	}
+	mustRelease(t, inner)
+	mustRelease(t, lease)
+	if d := r.depth(t); d != "0" {
+		t.Errorf("an orphan of depth %s", d)
+	}
+}
+
+func TestReplyOfReleaseDropped(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	lease := mustAcquire(t, r.locker)
+	fault := r.proxy.DropReply(faultproxy.Contains("redisson_lock__channel"))
+	mustRelease(t, lease) // the second attempt finds it gone, and knows why
+	fault.Wait(t)
+	if d := r.depth(t); d != "0" {
+		t.Errorf("depth %s", d)
+	}
+}
+
+func TestReplyOfRenewalDropped(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	lease := mustAcquire(t, r.locker)
+	for range 3 {
+		r.proxy.DropReply(faultproxy.Contains(key)).Wait(t)
+	}
+	time.Sleep(testLease)
+	if err := lease.Context().Err(); err != nil {
+		t.Fatal(context.Cause(lease.Context()))
+	}
+	mustRelease(t, lease)
+}
+
+// TestCancelledInTheMiddle has the acquisition take effect at the server, while its caller has gone.
+func TestCancelledInTheMiddle(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	fault := r.proxy.SwallowReply(faultproxy.Contains(key))
+	go func() {
+		<-fault.Happened()
+		cancel()
+	}()
+	if _, err := r.locker.Acquire(ctx, key); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want Canceled", err)
+	}
+	if d := r.depth(t); d != "1" {
+		t.Fatalf("depth %s: the fault did not take effect", d)
+	}
+	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
+}
+
+func TestHungServerCostsTheTimeoutOnly(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute})
+	r.proxy.Hang()
+	start := time.Now()
+	if _, err := r.locker.Acquire(t.Context(), key, lock.WithTimeout(50*time.Millisecond)); !errors.Is(err, lock.ErrUnavailable) {
+		t.Fatalf("error %v, want ErrUnavailable", err)
+	}
+	if d := time.Since(start); d < 50*time.Millisecond || d > 500*time.Millisecond {
+		t.Errorf("took %v, want about 50ms", d)
+	}
+	r.proxy.Resume() // and the request arrives after all
+	eventually(t, "the connection works again", func() bool {
+		lease, err := r.locker.Acquire(t.Context(), key)
+		return err == nil && lease.Release(t.Context()) == nil
+	})
+	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
+}
+
+// TestHungServerTellsAllWaiters: 200 waiters don't find out one after the other.
+func TestHungServerTellsAllWaiters(t *testing.T) {
+	r := newRig(t, redislock.Options{Timeout: 300 * time.Millisecond})
+	lease := mustAcquire(t, r.other)
+	const waiters = 200
+	errs := make(chan error, waiters)
+	for range waiters {
+		go func() {
+			_, err := r.locker.Acquire(t.Context(), key)
+			errs <- err
+		}()
+	}
+	time.Sleep(50 * time.Millisecond)
+	r.proxy.Hang()
+	start := time.Now()
+	for range waiters {
+		if err := <-errs; !errors.Is(err, lock.ErrUnavailable) {
+			t.Fatalf("error %v, want ErrUnavailable", err)
+		}
+	}
+	if d := time.Since(start); d > 3*time.Second {
+		t.Errorf("took %v", d)
+	}
+	mustRelease(t, lease)
+	r.proxy.Resume()
+}
+
+func TestConnectionsCut(t *testing.T) {
+	r := newRig(t, redislock.Options{Poll: time.Minute})
+	lease := mustAcquire(t, r.locker)
+	if r.proxy.Cut() == 0 {
+		t.Fatal("nothing was cut")
+	}
+	inner, err := r.locker.Acquire(lease.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, inner)
+	r.proxy.Cut()
+	mustRelease(t, lease)
+
+	// The news of a release reaches a waiter also after its subscription had to be made anew.
+	lease = mustAcquire(t, r.other)
+	got := make(chan lock.Lease, 1)
+	go func() {
+		lease, err := r.locker.Acquire(t.Context(), key)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lease
+	}()
+	subscribed := func() bool {
+		n, err := r.look.PubSubNumSub(t.Context(), "redisson_lock__channel:{"+key+"}").Result()
+		return err == nil && n["redisson_lock__channel:{"+key+"}"] == 1
+	}
+	eventually(t, "the waiter has subscribed", subscribed)
+	r.proxy.Cut()
+	eventually(t, "its subscription is gone", func() bool { return !subscribed() })
+	eventually(t, "it has subscribed again", subscribed)
+	mustRelease(t, lease)
+	select {
+	case lease := <-got:
+		mustRelease(t, lease)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the waiter was not woken")
+	}
+}
+
+func TestConnectionRefused(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	r.proxy.Refuse()
+	r.proxy.Cut()
+	start := time.Now()
+	if _, err := r.locker.Acquire(t.Context(), key); !errors.Is(err, lock.ErrUnavailable) {
+		t.Fatalf("error %v, want ErrUnavailable", err)
+	}
+	if d := time.Since(start); d > 500*time.Millisecond {
+		t.Errorf("took %v to find that nobody listens", d)
+	}
+	r.proxy.Accept()
+	mustRelease(t, mustAcquire(t, r.locker))
+}
+
+// TestReleaseUnanswered: the release is repeated in the background.
+func TestReleaseUnanswered(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute, Timeout: 100 * time.Millisecond})
+	lease := mustAcquire(t, r.locker)
+	r.proxy.Refuse()
+	r.proxy.Cut()
+	if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrUnavailable) {
+		t.Fatalf("error %v, want ErrUnavailable", err)
+	}
+	if d := r.depth(t); d != "1" {
+		t.Fatalf("depth %s: the fault did not take effect", d)
+	}
+	r.proxy.Accept()
+	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
+}
+
+func TestPublishLost(t *testing.T) {
+	const poll = 100 * time.Millisecond
+	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: poll})
+	mustAcquire(t, r.other)
+	got := make(chan error, 1)
+	go func() {
+		lease, err := r.locker.Acquire(t.Context(), key)
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		got <- err
+	}()
+	time.Sleep(3 * poll)
+	if n := r.look.Del(t.Context(), key).Val(); n != 1 { // no news of it
+		t.Fatal("there was no lock")
+	}
+	start := time.Now()
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d > poll+500*time.Millisecond {
+		t.Errorf("got in after %v, with a poll of %v", d, poll)
+	}
+}
+
+// TestReleasedBeforeSubscription: the release happens after the waiter's first try, and before its subscription.
+func TestReleasedBeforeSubscription(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: time.Minute})
+	lease := mustAcquire(t, r.other)
+	released := false
+	subscribes := faultproxy.Contains("subscribe")
+	r.proxy.CutOnRequest(func(request []byte) bool {
+		if subscribes(request) && !released {
+			released = true
+			if err := lease.Release(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	start := time.Now()
+	mustRelease(t, mustAcquire(t, r.locker))
+	if !released {
+		t.Fatal("the fault did not take effect")
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("got in after %v", d)
+	}
+}
