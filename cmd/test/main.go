@@ -32,6 +32,7 @@ root), a Docker image.
 
   SECKILL_TEST_MARIADB_DSN   root@tcp(127.0.0.1:3306)/  a MariaDB server to use; the tests create databases on it
   SECKILL_TEST_MYSQL_DSN     the same for MySQL
+  SECKILL_TEST_REDIS_ADDR    127.0.0.1:6379, a Redis for the tests that do not break theirs (default: one each)
   SECKILL_TEST_DATA          directory for servers' data, on a real disk (default: below /var/tmp)
 `
 
