@@ -111,42 +111,48 @@ func (r *Relay) drain(ctx context.Context, slots chan struct{}, inHand *sync.Wai
 		case <-ctx.Done():
 			return
 		}
-		batch, more := r.claim(ctx, Claim{Limit: r.cfg.BatchSize, Lease: r.cfg.Lease})
-		if len(batch.Events) == 0 {
+		probe, ok := r.breaker.ready(ctx)
+		if !ok {
 			<-slots
-			if more {
-				continue
-			}
 			return
 		}
-		inHand.Go(func() {
+		limit := r.cfg.BatchSize
+		if probe {
+			limit = min(limit, probeSize)
+		}
+		batch := r.claim(ctx, limit)
+		switch {
+		case len(batch.Events) == 0:
+			<-slots
+			if !batch.Contended {
+				return
+			}
+		case probe: // nothing else is published until its outcome is known
 			r.send(ctx, batch)
 			<-slots
-		})
+		default:
+			inHand.Go(func() {
+				r.send(ctx, batch)
+				<-slots
+			})
+		}
 	}
 }
 
-// claim takes a batch, waiting first for a broker that is away. more tells whether it is worth to claim again.
-func (r *Relay) claim(ctx context.Context, c Claim) (batch Batch, more bool) {
-	probe, ok := r.breaker.ready(ctx)
-	if !ok {
-		return Batch{}, false
-	}
-	if probe {
-		c.Limit = min(c.Limit, probeSize)
-	}
+// claim takes a batch; an empty one if the store is away.
+func (r *Relay) claim(ctx context.Context, limit int) Batch {
 	start := time.Now()
-	batch, err := r.cfg.Store.Claim(ctx, c)
+	batch, err := r.cfg.Store.Claim(ctx, Claim{Limit: limit, Lease: r.cfg.Lease})
 	if err != nil {
 		if ctx.Err() == nil {
 			r.cfg.Observer.Failed(err)
 		}
-		return Batch{}, false
+		return Batch{}
 	}
 	if n := len(batch.Events); n > 0 {
 		r.cfg.Observer.Claimed(n, time.Since(start))
 	}
-	return batch, batch.Contended
+	return batch
 }
 
 // WaitEmpty waits until no event is pending any more, or ctx ends, and returns what was there at last. Events that were

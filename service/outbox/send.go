@@ -14,7 +14,7 @@ func (r *Relay) send(ctx context.Context, batch Batch) Outcome {
 	v := r.judge(batch, results)
 	r.breaker.learn(v.outcome)
 	r.settle(ctx, batch, v)
-	r.cfg.Observer.Published(v.outcome, took)
+	r.report(batch, results, v, took)
 	return v.outcome
 }
 
@@ -40,7 +40,7 @@ type verdicts struct {
 	sent     []int64
 	away     []int64
 	failures []Failure
-	gaveUp   []int // indexes into the batch
+	gaveUp   int
 }
 
 func (r *Relay) judge(batch Batch, results []error) verdicts {
@@ -50,13 +50,13 @@ func (r *Relay) judge(batch Batch, results []error) verdicts {
 		switch {
 		case err == nil:
 			v.sent = append(v.sent, e.ID)
-		case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed):
+		case away(err):
 			v.away = append(v.away, e.ID)
 		default:
 			attempt := batch.Attempts[i] + 1
-			f := Failure{ID: e.ID, GiveUp: errors.Is(err, ErrRefused) || attempt >= r.cfg.Retry.MaxAttempts}
+			f := Failure{ID: e.ID, GiveUp: r.last(attempt, err)}
 			if f.GiveUp {
-				v.gaveUp = append(v.gaveUp, i)
+				v.gaveUp++
 			} else {
 				f.Delay = r.cfg.Retry.delay(attempt)
 			}
@@ -64,7 +64,7 @@ func (r *Relay) judge(batch Batch, results []error) verdicts {
 		}
 	}
 	v.outcome = Outcome{
-		Sent: len(v.sent), Away: len(v.away), Refused: len(v.gaveUp), Unknown: len(v.failures) - len(v.gaveUp),
+		Sent: len(v.sent), Away: len(v.away), Refused: v.gaveUp, Unknown: len(v.failures) - v.gaveUp,
 	}
 	return v
 }
@@ -87,3 +87,23 @@ func (r *Relay) settle(ctx context.Context, batch Batch, v verdicts) {
 		r.cfg.Observer.Failed(err)
 	}
 }
+
+func (r *Relay) report(batch Batch, results []error, v verdicts, took time.Duration) {
+	r.cfg.Observer.Published(v.outcome, took)
+	for i, e := range batch.Events {
+		switch {
+		case results[i] == nil:
+			r.cfg.Observer.Sent(e, time.Since(e.CreatedAt))
+		case r.last(batch.Attempts[i]+1, results[i]):
+			r.cfg.Observer.GaveUp(e, results[i])
+		}
+	}
+}
+
+// last tells whether a failed attempt is an event's last one.
+func (r *Relay) last(attempt int, err error) bool {
+	return !away(err) && (errors.Is(err, ErrRefused) || attempt >= r.cfg.Retry.MaxAttempts)
+}
+
+// away tells whether a failure is the broker's and not the event's.
+func away(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrClosed) }

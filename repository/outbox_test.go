@@ -1,0 +1,426 @@
+package repository
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/repository/repotest/dbtest"
+	"seckill/service"
+	"seckill/service/idgen"
+	"seckill/service/outbox"
+)
+
+// openOutbox opens a migrated database for events that belong to no order, which an audit would object to.
+func openOutbox(t *testing.T, target dbtest.Database) (*DB, *Outbox) {
+	t.Helper()
+	db := openRaw(t, target, PoolOptions{MaxOpen: 64})
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db, NewOutbox(db)
+}
+
+// appendTest appends events as an order's transaction does.
+func appendTest(t *testing.T, db *DB, events ...int64) {
+	t.Helper()
+	if err := insertEvents(t.Context(), db, events...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func insertEvents(ctx context.Context, db *DB, ids ...int64) error {
+	return db.change(ctx, func(tx *gorm.DB) error {
+		return appendNow(db, tx, testEvents(ids...))
+	})
+}
+
+// appendNow is what the transactions of orders do.
+func appendNow(db *DB, tx *gorm.DB, events []event) error {
+	var now dbTime
+	if err := tx.Raw("SELECT " + db.dialect.now).Row().Scan(&now); err != nil {
+		return err
+	}
+	return appendEvents(tx, events, now.Time)
+}
+
+func testEvents(ids ...int64) (events []event) {
+	for _, id := range ids {
+		events = append(events, event{idgen.ID(id), service.OrderEvent{
+			Type: service.OrderPaid, OrderID: idgen.ID(id), VoucherID: 1, UserID: 1, Status: "paid", Version: 1, PriceCents: 1000,
+		}})
+	}
+	return events
+}
+
+func sequence(from, to int64) (ids []int64) {
+	for id := from; id <= to; id++ {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func claim(t *testing.T, o *Outbox, c outbox.Claim) outbox.Batch {
+	t.Helper()
+	if c.Lease == 0 {
+		c.Lease = time.Minute
+	}
+	b, err := o.Claim(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func eventIDs(b outbox.Batch) (ids []int64) {
+	for _, e := range b.Events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// state is a row as it stands.
+type state struct {
+	Status, RetryCount int
+	Due                int64 // milliseconds from now
+}
+
+func stateOf(t *testing.T, db *DB, id int64) (s state) {
+	t.Helper()
+	due := "TIMESTAMPDIFF(MICROSECOND, " + db.dialect.now + ", next_retry_time) DIV 1000"
+	if db.dialect.name == sqliteDialect.name {
+		due = "next_retry_time - " + db.dialect.now
+	}
+	err := db.session(t.Context()).Raw("SELECT status, retry_count, "+due+" AS due FROM outbox_event WHERE event_id = ?", id).Scan(&s).Error
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func within(ms int64, d time.Duration) bool {
+	return ms > d.Milliseconds()-10_000 && ms <= d.Milliseconds()
+}
+
+func TestOutboxRowThroughItsLife(t *testing.T) {
+	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		appendTest(t, db, 1, 2, 3, 4, 5)
+		b := claim(t, o, outbox.Claim{Limit: 4})
+		if !slices.Equal(eventIDs(b), []int64{1, 2, 3, 4}) || b.Contended {
+			t.Fatalf("claimed %v (contended: %v), want the first four", eventIDs(b), b.Contended)
+		}
+		if s := stateOf(t, db, 1); !within(s.Due, time.Minute) {
+			t.Errorf("a claimed row is due in %d ms, want its lease", s.Due)
+		}
+		if rest := claim(t, o, outbox.Claim{Limit: 4}); !slices.Equal(eventIDs(rest), []int64{5}) {
+			t.Errorf("the next claim got %v, want 5", eventIDs(rest))
+		}
+		ctx := t.Context()
+		for _, err := range []error{
+			o.Sent(ctx, []int64{1}),
+			o.Failed(ctx, b.Token, []outbox.Failure{{ID: 2, Delay: time.Hour}, {ID: 3, GiveUp: true}}),
+			o.Release(ctx, b.Token, []int64{4}, 0),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for id, want := range map[int64]state{1: {1, 0, 0}, 2: {0, 1, time.Hour.Milliseconds()}, 3: {2, 1, 0}, 4: {0, 0, 0}} {
+			if got := stateOf(t, db, id); got.Status != want.Status || got.RetryCount != want.RetryCount ||
+				!within(got.Due, time.Duration(want.Due)*time.Millisecond) {
+				t.Errorf("event %d is %+v, want about %+v", id, got, want)
+			}
+		}
+		if b, err := o.Backlog(ctx); err != nil || b != (outbox.Backlog{Pending: 3, Failed: 1}) {
+			t.Errorf("backlog %+v (%v), want 3 pending and 1 failed", b, err)
+		}
+		if b := claim(t, o, outbox.Claim{Limit: 9}); !slices.Equal(eventIDs(b), []int64{4}) {
+			t.Errorf("then due: %v, want the released one", eventIDs(b))
+		}
+	})
+}
+
+func TestClaimCarriesTheEvent(t *testing.T) {
+	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		// What a JSON column may rewrite is the spelling; a reader must find the same values.
+		in := testEvents(7)
+		in[0].PaymentID = "\"\\\u2028<>&'; -- 秒杀 🎫\x00\n"
+		in[0].OccurredAt = time.Date(2026, 2, 28, 23, 59, 59, 123456789, time.UTC)
+		in[0].OrderID, in[0].UserID, in[0].Version = 1<<63-1, 1<<53+1, 3
+		err := db.change(t.Context(), func(tx *gorm.DB) error {
+			return appendNow(db, tx, in)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := claim(t, o, outbox.Claim{Limit: 1}).Events[0]
+		var payload service.OrderEvent
+		if err := json.Unmarshal(e.Payload, &payload); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(payload, in[0].OrderEvent) {
+			t.Errorf("payload\n%+v, want\n%+v", payload, in[0].OrderEvent)
+		}
+		if e.ID != 7 || e.Key != 1<<63-1 || e.Version != 3 || e.Type != "ORDER_PAID" || time.Since(e.CreatedAt).Abs() > time.Minute {
+			t.Errorf("envelope %+v", e)
+		}
+	})
+}
+
+// A claim that outlived its lease decides nothing any more, except that what was sent was sent.
+func TestLateVerdicts(t *testing.T) {
+	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		appendTest(t, db, 1, 2)
+		late := claim(t, o, outbox.Claim{Limit: 2, Lease: time.Millisecond})
+		var now outbox.Batch
+		for len(now.Events) < 2 { // until the lease has ended by the database's clock
+			if now = claim(t, o, outbox.Claim{Limit: 2}); len(now.Events) == 1 {
+				t.Fatal("the lease of one row ended before the other's")
+			}
+		}
+		ctx := t.Context()
+		for _, err := range []error{
+			o.Sent(ctx, []int64{1}),
+			o.Failed(ctx, late.Token, []outbox.Failure{{ID: 1, GiveUp: true}, {ID: 2, GiveUp: true}}),
+			o.Release(ctx, late.Token, []int64{1, 2}, 0),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := stateOf(t, db, 1); s.Status != outboxSent {
+			t.Errorf("a sent row became %+v by a late verdict", s)
+		}
+		if s := stateOf(t, db, 2); s.Status != outboxPending || !within(s.Due, time.Minute) {
+			t.Errorf("another's row became %+v by a late verdict", s)
+		}
+		if err := o.Failed(ctx, now.Token, []outbox.Failure{{ID: 2, GiveUp: true}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Sent(ctx, []int64{2}); err != nil { // the late one had a confirmation after all
+			t.Fatal(err)
+		}
+		if s := stateOf(t, db, 2); s.Status != outboxSent {
+			t.Errorf("a confirmed row is %+v, want sent", s)
+		}
+	})
+}
+
+func TestNarrowClaim(t *testing.T) {
+	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		appendTest(t, db, 1, 2, 3)
+		age := "UPDATE outbox_event SET next_retry_time = " + db.dialect.nowPlus(-2*time.Minute) + " WHERE event_id = 1"
+		for _, statement := range []string{age, "UPDATE outbox_event SET retry_count = 3 WHERE event_id = 2"} {
+			if err := db.session(t.Context()).Exec(statement).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := claim(t, o, outbox.Claim{Limit: 10, Overdue: time.Minute, MinAttempts: 3})
+		if !slices.Equal(eventIDs(b), []int64{1, 2}) {
+			t.Errorf("took %v, want 1, which is overdue, and 2, which failed three times", eventIDs(b))
+		}
+	})
+}
+
+// The later id is visible first: no watermark may step over the earlier one.
+func TestIDsCommittedOutOfOrder(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		slow := db.session(t.Context()).Begin()
+		defer slow.Rollback()
+		if err := appendNow(db, slow, testEvents(1)); err != nil {
+			t.Fatal(err)
+		}
+		appendTest(t, db, 2)
+		if b := claim(t, o, outbox.Claim{Limit: 10}); !slices.Equal(eventIDs(b), []int64{2}) {
+			t.Fatalf("claimed %v, want 2 while 1 is not committed", eventIDs(b))
+		}
+		if err := slow.Commit().Error; err != nil {
+			t.Fatal(err)
+		}
+		if b := claim(t, o, outbox.Claim{Limit: 10}); !slices.Equal(eventIDs(b), []int64{1}) {
+			t.Errorf("claimed %v, want 1", eventIDs(b))
+		}
+	})
+}
+
+// Database time rules, whatever the session believes about time zones. (No Go time reaches a statement at all: Store
+// takes durations only.)
+func TestClaimInAnotherTimeZone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		appendTest(t, db, 1, 2)
+		db.sql.SetMaxOpenConns(1) // so that the setting holds for what follows
+		for _, zone := range []string{"-11:00", "+13:00"} {
+			if err := db.session(t.Context()).Exec("SET time_zone = ?", zone).Error; err != nil {
+				t.Fatal(err)
+			}
+			if b := claim(t, o, outbox.Claim{Limit: 1}); len(b.Events) != 1 {
+				t.Errorf("in %s nothing was due", zone)
+			}
+		}
+		if b := claim(t, o, outbox.Claim{Limit: 1}); len(b.Events) != 0 {
+			t.Errorf("claimed %v again, which others hold", eventIDs(b))
+		}
+	})
+}
+
+func TestClaimsAtOnceAreDisjoint(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db, _ := openOutbox(t, target)
+		const events, relays = 4000, 4
+		appendTest(t, db, sequence(1, events)...)
+		var mu sync.Mutex
+		owner := map[int64]int{}
+		got := [relays]int{}
+		var running sync.WaitGroup
+		for relay := range relays {
+			o := NewOutbox(db) // each as a process of its own
+			running.Go(func() {
+				for {
+					b, err := o.Claim(t.Context(), outbox.Claim{Limit: 50, Lease: time.Minute})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if len(b.Events) == 0 && !b.Contended {
+						return
+					}
+					mu.Lock()
+					for _, id := range eventIDs(b) {
+						if other, taken := owner[id]; taken {
+							t.Errorf("event %d went to %d and %d", id, other, relay)
+						}
+						owner[id] = relay
+						got[relay]++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		running.Wait()
+		if len(owner) != events {
+			t.Errorf("%d of %d events were claimed", len(owner), events)
+		}
+		t.Logf("shares: %v", got)
+		for relay, n := range got {
+			if n < events/relays/10 {
+				t.Errorf("relay %d got %d of %d events: it starves", relay, n, events)
+			}
+		}
+	})
+}
+
+// Relays that claim and mark in any order, beside transactions that insert: nobody pays an attempt for a deadlock, and
+// inserts do not wait for relays.
+func TestRelaysBesideInserters(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db, _ := openOutbox(t, target)
+		const events, batch = 6000, 30
+		var next, sent atomic.Int64
+		var slowest atomic.Int64
+		var running sync.WaitGroup
+		for range 3 {
+			running.Go(func() {
+				for {
+					first := next.Add(batch)
+					if first > events {
+						return
+					}
+					start := time.Now()
+					if err := insertEvents(t.Context(), db, sequence(first-batch+1, first)...); err != nil {
+						t.Error(err)
+						return
+					}
+					slowest.Store(max(slowest.Load(), int64(time.Since(start))))
+				}
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		for range 4 {
+			o := NewOutbox(db)
+			running.Go(func() { markShuffled(ctx, t, o, &sent, events) })
+		}
+		running.Wait()
+		if sent.Load() != events {
+			t.Errorf("%d of %d events were sent", sent.Load(), events)
+		}
+		var left, charged int
+		for query, n := range map[string]*int{"status <> 1": &left, "retry_count > 0": &charged} {
+			if err := db.session(t.Context()).Raw("SELECT COUNT(*) FROM outbox_event WHERE " + query).Scan(n).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left != 0 || charged != 0 {
+			t.Errorf("%d rows are not marked, %d were charged an attempt", left, charged)
+		}
+		t.Logf("slowest insert of %d events: %v", batch, time.Duration(slowest.Load()))
+		if slowest := time.Duration(slowest.Load()); slowest > lockWait/2 {
+			t.Errorf("an insert took %v: it waited for a lock", slowest)
+		}
+	})
+}
+
+// markShuffled claims, releases a tenth, and marks the rest in halves and in random order.
+func markShuffled(ctx context.Context, t *testing.T, o *Outbox, sent *atomic.Int64, events int64) {
+	for sent.Load() < events && ctx.Err() == nil {
+		b, err := o.Claim(ctx, outbox.Claim{Limit: 50, Lease: time.Minute})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ids := eventIDs(b)
+		rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		tenth, half := len(ids)/10, len(ids)/2
+		for _, mark := range []struct {
+			ids []int64
+			do  func(ids []int64) error
+		}{
+			{ids[:tenth], func(ids []int64) error { return o.Release(ctx, b.Token, ids, 0) }},
+			{ids[half:], func(ids []int64) error { return o.Sent(ctx, ids) }},
+			{ids[tenth:half], func(ids []int64) error { return o.Sent(ctx, ids) }},
+		} {
+			if len(mark.ids) == 0 {
+				continue
+			}
+			if err := mark.do(mark.ids); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		sent.Add(int64(len(ids) - tenth))
+	}
+}
+
+func TestRollbackLeavesNoEvent(t *testing.T) {
+	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
+		db, o := openOutbox(t, target)
+		failure := fmt.Errorf("after the business write")
+		err := db.change(t.Context(), func(tx *gorm.DB) error {
+			if err := appendNow(db, tx, testEvents(1)); err != nil {
+				return err
+			}
+			return failure
+		})
+		if err == nil {
+			t.Fatal("the transaction did not fail")
+		}
+		if b, err := o.Backlog(t.Context()); err != nil || b != (outbox.Backlog{}) {
+			t.Errorf("backlog %+v (%v), want none", b, err)
+		}
+	})
+}
