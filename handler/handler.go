@@ -1,0 +1,149 @@
+// Package handler is the shop's HTTP API: routes, authentication, limits, strict decoding, and the one place where
+// errors become answers. What it promises to clients stands in openapi.yaml. Start reading in router.go.
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"seckill/handler/token"
+	"seckill/service"
+)
+
+// Shop is what the handlers need of service.Shop.
+type Shop interface {
+	orderDesk
+	voucherShelf
+	voucherOffice
+}
+
+// Config is what a Handler needs. Shop, Keys, Ready and Log are required.
+type Config struct {
+	Shop Shop
+	// Keys verify tokens, each at least token.MinKeyBytes long; guest tokens are signed with the first.
+	Keys [][]byte
+	// Revoked, if set, is asked for every use of a token.
+	Revoked func(token.Claims) bool
+	// Ready tells whether the servers that the shop needs are there. It gets two seconds.
+	Ready func(ctx context.Context) error
+	Log   *slog.Logger
+
+	Audit   func(ctx context.Context) (any, error) // the audit's verdict, to be sent as JSON; nil: no such route
+	Metrics http.Handler                           // nil: no such route
+	Web     http.Handler                           // gets what no route matches, except below /api/; nil: not found
+
+	Guests   bool          // whether anybody may get a session of a new user; for demonstrations only
+	GuestTTL time.Duration // how long such a session lasts; default 1 h
+
+	UserLimit    Rate // requests of one user; zero: unlimited
+	AddressLimit Rate // requests from one IPv4 address or IPv6 /64 network; zero: unlimited
+	// TrustedProxies are the addresses or networks whose X-Forwarded-For header tells the client's address. Default:
+	// none, the address is the connection's.
+	TrustedProxies []string
+	// BodyLimit is the most bytes that a request body may have. Default 16 KiB.
+	BodyLimit int
+
+	// PlaceTimeout bounds placing an order. It has to be longer than service.Config.CommitTimeout, which else could not
+	// settle what it began. Default 12 s.
+	PlaceTimeout time.Duration
+	// RequestTimeout bounds every other use case. Default 10 s.
+	RequestTimeout time.Duration
+	// AuditTimeout bounds an audit. Default 5 min.
+	AuditTimeout time.Duration
+
+	// AccessLog is the most requests a second that are logged; the next line tells how many were left out. Server
+	// errors are always logged. Default 50; negative: all.
+	AccessLog int
+	// Observe, if set, is told of every answered request. route is the pattern that matched, "" if none did. It must
+	// not block.
+	Observe func(method, route string, status int, took time.Duration)
+}
+
+// Rate is a token bucket.
+type Rate struct {
+	PerSecond float64 // zero: unlimited
+	Burst     int     // how many may come at once; at least 1
+}
+
+// Handler answers the shop's requests. It starts no goroutine and owns nothing that has to be closed.
+type Handler struct {
+	cfg       Config
+	engine    *gin.Engine
+	tokens    *token.Verifier
+	users     *limiter[service.UserID]
+	addresses *limiter[network]
+	access    sampler
+	prepared  map[*service.Error]preparedProblem
+	buffers   sync.Pool // *[]byte, each BodyLimit+1 long
+	draining  atomic.Bool
+}
+
+// New builds the handler. It refuses a configuration that would not be safe.
+func New(cfg Config) (*Handler, error) {
+	if cfg.Shop == nil || cfg.Ready == nil || cfg.Log == nil {
+		return nil, errors.New("handler: Shop, Ready and Log are required")
+	}
+	cfg.setDefaults()
+	tokens, err := token.NewVerifier(token.Config{Keys: cfg.Keys, Revoked: cfg.Revoked})
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{
+		cfg: cfg, tokens: tokens,
+		users:     newLimiter[service.UserID](cfg.UserLimit),
+		addresses: newLimiter[network](cfg.AddressLimit),
+		access:    sampler{perSecond: int64(cfg.AccessLog)},
+		prepared:  prepareProblems(),
+	}
+	h.buffers.New = func() any { b := make([]byte, cfg.BodyLimit+1); return &b }
+	if h.engine, err = h.newEngine(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (c *Config) setDefaults() {
+	for value, byDefault := range map[*time.Duration]time.Duration{
+		&c.GuestTTL: time.Hour, &c.PlaceTimeout: 12 * time.Second,
+		&c.RequestTimeout: 10 * time.Second, &c.AuditTimeout: 5 * time.Minute,
+	} {
+		if *value <= 0 {
+			*value = byDefault
+		}
+	}
+	if c.BodyLimit <= 0 {
+		c.BodyLimit = 16 << 10
+	}
+	if c.AccessLog == 0 {
+		c.AccessLog = 50
+	}
+}
+
+// newEngine sets gin up so that each URL has one spelling and each refusal is ours.
+func (h *Handler) newEngine() (*gin.Engine, error) {
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.RedirectTrailingSlash = false
+	if err := e.SetTrustedProxies(h.cfg.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("handler: trusted proxies: %w", err)
+	}
+	e.Use(h.log, h.recover)
+	h.routes(e)
+	return e, nil
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.engine.ServeHTTP(w, r) }
+
+// Drain makes /readyz fail from now on, so that load balancers send their requests elsewhere. Everything else is still
+// answered.
+func (h *Handler) Drain() { h.draining.Store(true) }
