@@ -115,6 +115,10 @@ func (h *hold) reenter(ctx context.Context, outer *lease, s lock.Settings) (lock
 	inner, cancel := context.WithCancel(ctx)
 	entered := &lease{hold: h, ctx: leaseContext{Context: inner}, outer: outer, cancel: cancel}
 	entered.ctx.lease = entered
+	entered.cleanup = runtime.AddCleanup(entered, func(cancel context.CancelFunc) {
+		cancel()
+		h.forgotten()
+	}, cancel)
 	return entered, nil
 }
 
@@ -169,7 +173,7 @@ func (h *hold) finish(cause error) error {
 	return nil
 }
 
-// forgotten is called when nobody can reach the lease any more that nobody released. The lock is given back.
+// forgotten is called when nobody can reach a lease any more that was not released: it counts as released.
 func (h *hold) forgotten() {
-	h.locker.spawn(func() { h.finish(context.Canceled) })
+	h.locker.spawn(func() { _ = h.release() })
 }

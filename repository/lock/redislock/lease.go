@@ -22,8 +22,8 @@ type lease struct {
 
 var _ lock.Lease = (*lease)(nil)
 
-// Context implements lock.Lease. What it returns is part of the lease, so that a hold counts as forgotten only when
-// neither is in use.
+// Context implements lock.Lease. What it returns is part of the lease, so that a lease counts as forgotten only when
+// neither is in use, nor a context that derives from it.
 func (l *lease) Context() context.Context { return &l.ctx }
 
 // Token implements lock.Lease.
@@ -36,10 +36,8 @@ func (l *lease) Release(context.Context) error {
 		if l.cancel != nil {
 			l.cancel()
 		}
+		l.cleanup.Stop()
 		l.err = l.hold.release()
-		if !l.hold.isHeld() {
-			l.cleanup.Stop() // it stays where an inner lease was never released
-		}
 	})
 	return l.err
 }

@@ -1,0 +1,34 @@
+package redislock
+
+import (
+	"testing"
+
+	"seckill/repository/repotest/redistest"
+)
+
+// FuzzSlot compares with what a real cluster node says, for the seeds in a plain test run.
+func FuzzSlot(f *testing.F) {
+	for _, key := range []string{"", "123456789", "foo{bar}baz", "foo{}{bar}", "foo{{bar}}zap", "{", "}{", "a{b", "订单{用户}"} {
+		f.Add(key)
+	}
+	look := redistest.Client(f, redistest.StartCluster(f)[0])
+	fences := newFences(true)
+	f.Fuzz(func(t *testing.T, key string) {
+		want, err := look.ClusterKeySlot(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slotOf(key); int64(got) != want {
+			t.Errorf("slot of %q is %d, want %d", key, got, want)
+		}
+		if fence := fences.of(key).(string); slotOf(fence) != slotOf(key) {
+			t.Errorf("the fence %q of %q is in another slot", fence, key)
+		}
+	})
+}
+
+func TestFenceOfASingleServer(t *testing.T) {
+	if a, b := newFences(false).of("a"), newFences(false).of("b"); a != b || a != fenceKey {
+		t.Errorf("fences %v and %v", a, b)
+	}
+}

@@ -1,0 +1,217 @@
+package redislock_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"seckill/repository/lock/redislock"
+	"seckill/repository/repotest/redistest"
+	"seckill/service/lock"
+)
+
+// TestHolderForgotten: a holder whose goroutine is gone without a release does not keep its lock for ever, even though
+// the context that it acquired with never ends.
+func TestHolderForgotten(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lease, err := r.locker.Acquire(context.Background(), key)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		time.Sleep(2 * testLease)
+		if lease.Context().Err() != nil {
+			t.Error("not renewed while it was held")
+		}
+	}()
+	<-done
+	eventually(t, "the lock is given back", func() bool {
+		runtime.GC()
+		return r.depth(t) == "0"
+	})
+}
+
+// TestLeaseInUseIsNotForgotten: whoever has only the context, or one derived from it, still holds the lock.
+func TestLeaseInUseIsNotForgotten(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	type name struct{}
+	ctx := func() context.Context {
+		return context.WithValue(mustAcquireIn(t, context.Background(), r.locker).Context(), name{}, 1)
+	}()
+	for end := time.Now().Add(3 * testLease); time.Now().Before(end); time.Sleep(testLease / 10) {
+		runtime.GC()
+		if d := r.depth(t); d != "1" {
+			t.Fatalf("depth %s", d)
+		}
+	}
+	inner := mustAcquireIn(t, ctx, r.locker) // re-entry from it still works
+	if d := r.depth(t); d != "2" {
+		t.Fatalf("depth %s", d)
+	}
+	mustRelease(t, inner)
+}
+
+func mustAcquireIn(t *testing.T, ctx context.Context, l lock.Locker) lock.Lease {
+	t.Helper()
+	lease, err := l.Acquire(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// TestInnerLeaseForgotten: the outer lease was released, the inner one was not.
+func TestInnerLeaseForgotten(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute})
+	func() {
+		outer := mustAcquireIn(t, context.Background(), r.locker)
+		mustAcquireIn(t, outer.Context(), r.locker)
+		mustRelease(t, outer)
+	}()
+	if d := r.depth(t); d != "1" {
+		t.Fatalf("depth %s", d)
+	}
+	eventually(t, "the lock is given back", func() bool {
+		runtime.GC()
+		return r.depth(t) == "0"
+	})
+}
+
+func TestMaxHold(t *testing.T) {
+	r := newRig(t, redislock.Options{MaxHold: testLease})
+	start := time.Now()
+	lease := mustAcquire(t, r.locker)
+	awaitLoss(t, lease)
+	if d := time.Since(start); d < testLease || d > 2*testLease+300*time.Millisecond {
+		t.Errorf("held for %v, with a bound of %v", d, testLease)
+	}
+	mustRelease(t, mustAcquire(t, r.other))
+}
+
+// TestHolderPaused stops a child process that holds the lock past its lease. When it goes on, it must know at once, and
+// its release must leave the lock of the next holder alone.
+func TestHolderPaused(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	child := exec.Command(os.Args[0], "-test.run=^TestHolderProcess$", "-test.v")
+	child.Env = append(os.Environ(), "REDISLOCK_HOLDER="+r.server.Addr)
+	child.Stderr = os.Stderr
+	in, _ := child.StdinPipe()
+	out, _ := child.StdoutPipe()
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer child.Process.Kill()
+	lines := bufio.NewScanner(out)
+	next := func(prefix string) string {
+		t.Helper()
+		for lines.Scan() {
+			if rest, ok := strings.CutPrefix(lines.Text(), prefix); ok {
+				return rest
+			}
+		}
+		t.Fatalf("the child did not say %q: %v", prefix, lines.Err())
+		return ""
+	}
+	var before uint64
+	fmt.Sscan(next("holder: token "), &before)
+	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	lease := mustAcquire(t, r.other) // after the child's lease
+	if after, _ := lease.Token(); before == 0 || after <= before {
+		t.Errorf("token %d after %d", after, before)
+	}
+	if err := child.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(in, "go on")
+	if got := next("holder: context "); got != lock.ErrLost.Error() {
+		t.Errorf("the first look at the context said %q", got)
+	}
+	if got := next("holder: release "); got != lock.ErrLost.Error() {
+		t.Errorf("release said %q", got)
+	}
+	if d := r.depth(t); d != "1" {
+		t.Errorf("depth %s: the stale holder released another's lock", d)
+	}
+	mustRelease(t, lease)
+}
+
+// TestHolderProcess is the child of TestHolderPaused.
+func TestHolderProcess(t *testing.T) {
+	addr := os.Getenv("REDISLOCK_HOLDER")
+	if addr == "" {
+		t.Skip("runs as the child of TestHolderPaused")
+	}
+	lease := mustAcquire(t, newLocker(t, addr, redislock.Options{Lease: testLease}))
+	token, _ := lease.Token()
+	fmt.Println("\nholder: token", token)
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	_ = lease.Context().Err()
+	fmt.Println("holder: context", context.Cause(lease.Context()))
+	fmt.Println("holder: release", lease.Release(t.Context()))
+}
+
+// TestRenewalEndsWithRelease: nothing is sent for a lock after it was given back.
+func TestRenewalEndsWithRelease(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	lease := mustAcquire(t, r.locker)
+	time.Sleep(testLease / 2)
+	mustRelease(t, lease)
+	before := r.proxy.Stats().Up
+	time.Sleep(testLease)
+	if after := r.proxy.Stats().Up; after != before {
+		t.Errorf("%d bytes were sent after the release", after-before)
+	}
+}
+
+// TestBypass drives the breaker with a real outage.
+func TestBypass(t *testing.T) {
+	server := redistest.Start(t)
+	changes := make(chan bool, 10)
+	l := lock.Bypass(newLocker(t, server.Addr, redislock.Options{}), lock.BypassOptions{
+		Pause:   50 * time.Millisecond,
+		Changed: func(open bool, _ error) { changes <- open },
+	})
+	acquire := func() bool {
+		t.Helper()
+		lease, err := l.Acquire(t.Context(), key, lock.Try())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lease.Release(t.Context())
+		return lock.IsBypassed(lease)
+	}
+	if acquire() {
+		t.Fatal("bypassed a server that is there")
+	}
+	server.Kill()
+	for len(changes) == 0 {
+		if !acquire() {
+			t.Fatal("granted by a server that is not there")
+		}
+	}
+	start := time.Now()
+	for range 1000 {
+		acquire()
+	}
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("1000 acquisitions took %v with the breaker open", d)
+	}
+	server.Restart()
+	eventually(t, "the breaker closes", func() bool { return !acquire() })
+	if first, second := <-changes, <-changes; !first || second || len(changes) > 0 {
+		t.Errorf("changes: %t, %t and %d more", first, second, len(changes))
+	}
+}

@@ -1,0 +1,130 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/repository/lock/redislock"
+	"seckill/service/lock"
+)
+
+// calls returns how often the server was asked to run a script, and how many commands it got from clients in all.
+func calls(t *testing.T, look *redis.Client) (scripts, all int) {
+	t.Helper()
+	info, err := look.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`cmdstat_([a-z|]+):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
+		n, _ := strconv.Atoi(m[2])
+		switch m[1] {
+		case "eval", "evalsha":
+			scripts += n
+			all += n
+		case "subscribe", "unsubscribe", "ping":
+			all += n
+		}
+	}
+	return scripts, all
+}
+
+func TestPairIsTwoRoundTrips(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	const pairs = 50
+	_, before := calls(t, r.look)
+	for range pairs {
+		mustRelease(t, mustAcquire(t, r.locker, lock.Try()))
+	}
+	if _, after := calls(t, r.look); after-before != 2*pairs {
+		t.Errorf("%d commands for %d pairs", after-before, pairs)
+	}
+}
+
+// TestHeldHereCostsNothing: that this process holds the lock needs no question.
+func TestHeldHereCostsNothing(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	lease := mustAcquire(t, r.locker)
+	_, before := calls(t, r.look)
+	for range 100 {
+		if _, err := r.locker.Acquire(t.Context(), key, lock.Try()); err != lock.ErrHeld {
+			t.Fatal(err)
+		}
+	}
+	if _, after := calls(t, r.look); after != before {
+		t.Errorf("%d commands", after-before)
+	}
+	mustRelease(t, lease)
+}
+
+// TestThousandWaiters: one contender per process and key. Another process holds the lock for a second; then the waiters
+// get in one after the other.
+func TestThousandWaiters(t *testing.T) {
+	const waiters, poll = 1000, 100 * time.Millisecond
+	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: poll})
+	lease := mustAcquire(t, r.other)
+	before, _ := calls(t, r.look)
+	var all sync.WaitGroup
+	for range waiters {
+		all.Go(func() {
+			if err := lock.Do(t.Context(), r.locker, key, func(context.Context) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	waiting, _ := calls(t, r.look)
+	if n := waiting - before; n < 2 || n > 20 {
+		t.Errorf("%d attempts in a second of waiting with a poll of %v, want about ten", n, poll)
+	}
+	mustRelease(t, lease)
+	all.Wait()
+	after, _ := calls(t, r.look)
+	// A pair for each, the release by the holder, and some news of our own releases that wakes the contender in vain.
+	if n := after - waiting; n > 2*waiters+50 {
+		t.Errorf("%d scripts for %d waiters", n, waiters)
+	}
+}
+
+// TestWaitingIsIdle: waiting takes no processor time.
+func TestWaitingIsIdle(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute})
+	lease := mustAcquire(t, r.other)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	before := processorTime(t)
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() { r.locker.Acquire(ctx, key) })
+		mustHold(t, r, fmt.Sprint(key, i))
+		all.Go(func() { r.locker.Acquire(ctx, fmt.Sprint(key, i)) })
+	}
+	all.Wait()
+	if used := processorTime(t) - before; used > 500*time.Millisecond {
+		t.Errorf("a second of waiting used %v of processor time", used)
+	}
+	mustRelease(t, lease)
+}
+
+func mustHold(t *testing.T, r *rig, key string) {
+	t.Helper()
+	if _, err := r.other.Acquire(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
