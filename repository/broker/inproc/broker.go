@@ -7,6 +7,7 @@ package inproc
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -72,9 +73,9 @@ func New(opts Options) *Broker {
 // Publish hands the events to every group and waits until all have acknowledged.
 func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
 	call := newCall(len(events))
-	groups, ok := b.present()
-	if !ok {
-		call.fail(outbox.ErrUnavailable)
+	groups, err := b.present()
+	if err != nil {
+		call.fail(err)
 		return call.verdicts(nil)
 	}
 	call.expect(len(groups))
@@ -99,18 +100,24 @@ func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
 	}
 }
 
-// present returns the groups, and whether each has somebody who listens.
-func (b *Broker) present() ([]*group, bool) {
+// present returns the groups if each has somebody who listens.
+func (b *Broker) present() ([]*group, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.done {
+		return nil, outbox.ErrClosed
+	}
 	all := make([]*group, 0, len(b.groups))
-	for _, g := range b.groups {
+	for name, g := range b.groups {
 		if g.members.Load() == 0 {
-			return nil, false
+			return nil, fmt.Errorf("%w: nobody subscribes to %s", outbox.ErrUnavailable, name)
 		}
 		all = append(all, g)
 	}
-	return all, len(all) > 0 && !b.done
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: nobody subscribes", outbox.ErrUnavailable)
+	}
+	return all, nil
 }
 
 // Subscribe handles the group's events until ctx ends or the broker is closed.

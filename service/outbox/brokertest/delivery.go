@@ -1,0 +1,117 @@
+package brokertest
+
+import (
+	"bytes"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"seckill/service/outbox"
+)
+
+func testContent(t *testing.T, c Config) {
+	b := c.open(t, Topic(), "points")
+	in := subscribe(t, b, "points", nil)
+	ready(t, b, in)
+	events := Events(4)
+	events[0].Payload = []byte(`{"title":"秒杀 🎫 \u0000 \"quoted\"", "n": 9007199254740993}`)
+	events[1].Payload = bytes.Repeat([]byte("0123456789"), 20_000)
+	events[2] = outbox.Event{ID: math.MaxInt64, Key: math.MaxInt64, Version: math.MaxInt32, Type: "T",
+		Payload: []byte("null"), CreatedAt: time.Date(2026, 2, 28, 23, 59, 59, 999e6, time.UTC)}
+	events[3].Payload = []byte(`{}`)
+	publish(t, b, events...)
+	wait(t, events, in)
+	got, _ := in.events()
+	for _, want := range events {
+		for _, e := range got {
+			if e.ID == want.ID && (e.Type != want.Type || e.Key != want.Key || e.Version != want.Version ||
+				!bytes.Equal(e.Payload, want.Payload) || !e.CreatedAt.Equal(want.CreatedAt)) {
+				t.Errorf("published %.300v, arrived %.300v", want, e)
+			}
+		}
+	}
+}
+
+func testBatches(t *testing.T, c Config) {
+	b := c.open(t, Topic(), "points")
+	in := subscribe(t, b, "points", nil)
+	ready(t, b, in)
+	if results := b.Publish(deadline(t), nil); len(results) != 0 {
+		t.Errorf("an empty batch has %d results", len(results))
+	}
+	all := Events(3000)
+	var publishing sync.WaitGroup
+	for part := range 6 {
+		publishing.Go(func() {
+			events := all[part*500 : (part+1)*500]
+			for i, err := range b.Publish(deadline(t), events) {
+				if err != nil {
+					t.Errorf("event %d: %v", events[i].ID, err)
+				}
+			}
+		})
+	}
+	publishing.Wait()
+	wait(t, all, in)
+}
+
+func testGroups(t *testing.T, c Config) {
+	b := c.open(t, Topic(), "points", "notification")
+	points, notification := subscribe(t, b, "points", nil), subscribe(t, b, "notification", nil)
+	ready(t, b, points, notification)
+	events := Events(50)
+	publish(t, b, events...)
+	wait(t, events, points)
+	wait(t, events, notification)
+}
+
+func testSharing(t *testing.T, c Config) {
+	topic := Topic()
+	b := c.open(t, topic, "points")
+	one, two := subscribe(t, b, "points", nil), subscribe(t, b, "points", nil)
+	ready(t, b)
+	start := time.Now()
+	published := 0
+	for { // a group may take a while until it has shared itself out
+		events := Events(100)
+		publish(t, b, events...)
+		wait(t, events, one, two)
+		published += len(events)
+		first, _ := one.events()
+		second, _ := two.events()
+		if len(first) > published/20 && len(second) > published/20 {
+			if total := len(first) + len(second); total > published*3/2 {
+				t.Errorf("%d deliveries of %d events: each subscription gets everything", total, published)
+			}
+			return
+		}
+		if time.Since(start) > patience {
+			t.Fatalf("one subscription got %d events and the other %d", len(first), len(second))
+		}
+	}
+}
+
+func testOrder(t *testing.T, c Config) {
+	b := c.open(t, Topic(), "points")
+	in := subscribe(t, b, "points", nil)
+	ready(t, b, in)
+	const keys, versions = 20, 25
+	events := Events(keys * versions)
+	for i := range events {
+		events[i].Key, events[i].Version = int64(1+i%keys), 1+i/keys
+	}
+	publish(t, b, events...)
+	wait(t, events, in)
+	latest := map[int64]int{}
+	got, _ := in.events()
+	for _, e := range got {
+		if e.Key > keys {
+			continue // of the probe
+		}
+		if e.Version < latest[e.Key] {
+			t.Fatalf("key %d: version %d arrived after %d", e.Key, e.Version, latest[e.Key])
+		}
+		latest[e.Key] = e.Version
+	}
+}
