@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"seckill/handler"
+	"seckill/handler/consumer"
+	"seckill/repository"
+	"seckill/service"
+	"seckill/service/idgen"
+	"seckill/service/outbox"
+)
+
+// pointsGroup is the consumer group that books points.
+const pointsGroup = "points"
+
+// App is a running shop.
+type App struct {
+	DB     *repository.DB // for audits; closed by Close
+	JWTKey []byte
+
+	listener net.Listener
+	failed   chan error // the server's, if it ends by itself
+	log      *slog.Logger
+	stack    stack
+}
+
+// Start opens everything and serves. ctx bounds the start only. If it fails, what was opened is closed again.
+func Start(ctx context.Context, opts Options, log *slog.Logger) (*App, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	a := &App{log: log, failed: make(chan error, 1)}
+	if err := a.start(ctx, &opts); err != nil {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.Shutdown.ShutdownTimeout)
+		defer cancel()
+		return nil, errors.Join(err, a.Close(closing))
+	}
+	return a, nil
+}
+
+// start goes from what depends on nothing to what depends on all. Close goes the other way: no more requests, then no
+// more commits, then no more events, then the servers.
+func (a *App) start(ctx context.Context, opts *Options) error {
+	m := newMetrics()
+	b, err := openBackends(ctx, opts, a.log, &a.stack)
+	if err != nil {
+		return err
+	}
+	a.DB, a.JWTKey = b.db, b.jwtKey
+	m.watch(b.db)
+	ids, err := openIDs(ctx, b.db, m, a.log, &a.stack)
+	if err != nil {
+		return err
+	}
+	locker := openLocker(opts, b.redis, m, a.log, &a.stack)
+	wake := a.startEvents(b, m)
+	shop := service.New(service.Config{
+		Orders: repository.NewOrders(b.db), Vouchers: repository.NewVouchers(b.db),
+		Locker: locker, IDs: ids, Log: a.log, Observer: orderMetrics{m}, Changed: wake,
+		LockScope: opts.lockScope(), BatchMax: opts.Commit.CommitBatchMax,
+		CommitConcurrency: opts.Commit.CommitConcurrency, QueueMax: opts.Commit.QueueMax, CommitTimeout: opts.Commit.CommitTimeout,
+	})
+	a.stack.onClose("orders", shop.Close)
+	a.stack.run("expiry", func(ctx context.Context) { shop.RunExpiry(ctx, opts.Commit.ExpireEvery) })
+	return a.serve(ctx, opts, shop, m)
+}
+
+// startEvents runs the relay and the consumers, and returns what wakes the relay.
+func (a *App) startEvents(b backends, m *metrics) (wake func()) {
+	points := consumer.Points(repository.NewConsumed(b.db), consumer.Options{Observe: m.consumedEvent})
+	a.stack.run("consumer "+pointsGroup, func(ctx context.Context) {
+		if err := b.broker.Subscribe(ctx, pointsGroup, points); err != nil && ctx.Err() == nil {
+			a.log.Error("a consumer ended", "group", pointsGroup, "error", err)
+		}
+	})
+	relay := outbox.NewRelay(outbox.Config{Store: repository.NewOutbox(b.db), Broker: b.broker, Observer: outboxMetrics{m}})
+	a.stack.run("relay", relay.Run)
+	return relay.Wake
+}
+
+func openIDs(ctx context.Context, db *repository.DB, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
+	ids, err := idgen.NewSnowflake(ctx, idgen.NewStatic(0), idgen.WithObserver(func(e idgen.Event) {
+		m.idEvent(e)
+		if e.Err != nil || e.Kind != idgen.LeaseRenewed {
+			log.Info("order ids", "event", e.Kind.String(), "step", e.Step, "worker", e.Worker, "error", e.Err)
+		}
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("order ids: %w", err)
+	}
+	s.onClose("order ids", ids.Close)
+	return ids, nil
+}
+
+// serve answers requests from now on.
+func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, m *metrics) error {
+	cfg := handler.Config{
+		Shop: shop, Keys: [][]byte{a.JWTKey}, Log: a.log,
+		Ready:  a.ready(),
+		Audit:  func(ctx context.Context) (any, error) { return a.DB.Audit(ctx, repository.AuditOptions{}) },
+		Guests: opts.API.Guests || opts.Servers.Embedded(), UserLimit: rate(opts.API.UserRate), AddressLimit: rate(opts.API.AddressRate),
+		TrustedProxies: opts.API.TrustedProxies, PlaceTimeout: opts.Commit.CommitTimeout + 2*time.Second,
+		AccessLog: opts.Log.AccessLog,
+	}
+	if opts.API.Metrics {
+		cfg.Metrics, cfg.Observe = m.handler(), m.request
+	}
+	h, err := handler.New(cfg)
+	if err != nil {
+		return err
+	}
+	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", opts.API.Listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	server := handler.NewServer("", h, a.log)
+	go func() {
+		if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+			a.failed <- err
+		}
+	}()
+	a.stack.onClose("http server", func(ctx context.Context) error {
+		h.Drain()
+		// Half of the time for requests in hand; then their connections are cut, so that there is time for the rest.
+		if deadline, ok := ctx.Deadline(); ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+			defer cancel()
+		}
+		if err := server.Shutdown(ctx); err != nil {
+			return errors.Join(err, server.Close())
+		}
+		return nil
+	})
+	return nil
+}
+
+// ready tells whether the database is there and migrated. That it is migrated once is enough.
+func (a *App) ready() func(ctx context.Context) error {
+	return a.DB.Ping // Start refused a database that is not migrated
+}
+
+// URL is where the shop is.
+func (a *App) URL() string { return "http://" + a.listener.Addr().String() }
+
+// Failed gets an error if the shop stops serving by itself.
+func (a *App) Failed() <-chan error { return a.failed }
+
+// Close stops taking requests, finishes those in hand, gives back locks and leases, and closes all connections. What
+// takes longer than ctx is cut off, and named in the error. A second call does nothing.
+func (a *App) Close(ctx context.Context) error { return a.stack.close(ctx) }

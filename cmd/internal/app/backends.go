@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"seckill/repository"
+	"seckill/repository/broker/inproc"
+	"seckill/repository/lock/redislock"
+	"seckill/service/lock"
+	"seckill/service/outbox"
+)
+
+// backends are the servers of a shop. Nothing but openBackends knows whether they are real or embedded.
+type backends struct {
+	db     *repository.DB
+	redis  redis.UniversalClient // nil with --lock=none
+	broker outbox.Broker
+	jwtKey []byte
+}
+
+// openBackends opens what the options name, and registers its release.
+func openBackends(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (b backends, err error) {
+	if opts.Servers.Embedded() {
+		return openEmbedded(ctx, opts, log, s)
+	}
+	b.jwtKey = []byte(opts.API.JWTKey)
+	if b.db, err = OpenDatabase(ctx, opts, log); err != nil {
+		return b, err
+	}
+	s.onClose("database", func(context.Context) error { return b.db.Close() })
+	if opts.Servers.Migrate {
+		_, err = b.db.Migrate(ctx)
+	} else {
+		err = b.db.Migrated(ctx)
+	}
+	if err != nil {
+		return b, err
+	}
+	if b.redis, err = openRedis(opts, opts.Servers.RedisAddrs, s); err != nil {
+		return b, err
+	}
+	b.broker = openInproc(s)
+	return b, nil
+}
+
+// openEmbedded fills the backends with an SQLite file, a Redis and a broker in this process.
+func openEmbedded(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (b backends, err error) {
+	if b.jwtKey, err = TokenKey(opts); err != nil {
+		return b, err
+	}
+	if b.db, err = OpenDatabase(ctx, opts, log); err != nil {
+		return b, err
+	}
+	s.onClose("database", func(context.Context) error { return b.db.Close() })
+	if _, err = b.db.Migrate(ctx); err != nil {
+		return b, err
+	}
+	if opts.Lock.Lock == "redis" {
+		mini := miniredis.NewMiniRedis()
+		mini.ClockTTL(true) // by default its keys never expire
+		if err = mini.Start(); err != nil {
+			return b, fmt.Errorf("embedded redis: %w", err)
+		}
+		s.onClose("embedded redis", func(context.Context) error { mini.Close(); return nil })
+		if b.redis, err = openRedis(opts, []string{mini.Addr()}, s); err != nil {
+			return b, err
+		}
+	}
+	b.broker = openInproc(s)
+	return b, nil
+}
+
+// OpenDatabase opens the database alone, as it is. The caller closes it.
+func OpenDatabase(ctx context.Context, opts *Options, log *slog.Logger) (*repository.DB, error) {
+	if !opts.Servers.Embedded() {
+		return repository.OpenMySQL(ctx, opts.Servers.MySQLDSN, repository.PoolOptions{MaxOpen: opts.Servers.MySQLConns}, log)
+	}
+	if err := os.MkdirAll(opts.Servers.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w; --data names another one", err)
+	}
+	return repository.OpenSQLite(filepath.Join(opts.Servers.Data, "seckill.db"), log)
+}
+
+func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
+	if opts.Lock.Lock != "redis" {
+		return nil, nil
+	}
+	client, err := redislock.NewClient(redislock.Config{
+		Addrs: addrs, SentinelMaster: opts.Servers.RedisSentinelMaster, Cluster: opts.Servers.RedisCluster,
+		Username: opts.Servers.RedisUsername, Password: opts.Servers.RedisPassword,
+		SentinelPassword: opts.Servers.RedisSentinelPassword, DB: opts.Servers.RedisDB,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose("redis", func(context.Context) error { return client.Close() })
+	return client, nil
+}
+
+func openInproc(s *stack) outbox.Broker {
+	broker := inproc.New(inproc.Options{Groups: []string{pointsGroup}})
+	s.onClose("broker", func(context.Context) error { return broker.Close() })
+	return broker
+}
+
+// openLocker puts together what stands in front of the database.
+func openLocker(opts *Options, client redis.UniversalClient, m *metrics, log *slog.Logger, s *stack) lock.Locker {
+	locker := lock.None()
+	if client != nil {
+		locker = redislock.New(client, redislock.Options{Lease: opts.Lock.LockLease, Timeout: opts.Lock.LockTimeout})
+		if !opts.Lock.LockRequired {
+			locker = lock.Bypass(locker, lock.BypassOptions{
+				Timeout: opts.Lock.LockTimeout,
+				Changed: func(open bool, cause error) {
+					m.breaker("lock", open)
+					if open {
+						log.Warn("the lock's servers are away; the shop goes on with the database alone", "error", cause)
+					} else {
+						log.Info("the lock's servers are back")
+					}
+				},
+			})
+		}
+		locker = lock.Observe(locker, m.locked)
+	}
+	s.onClose("locks", func(context.Context) error { return locker.Close() })
+	return locker
+}
+
+// errNoKey tells how to come by a key.
+var errNoKey = errors.New("--jwt-key is needed to sign tokens for a shop with --mysql-dsn")

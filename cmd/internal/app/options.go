@@ -1,0 +1,123 @@
+// Package app is the composition root: it turns options into a running shop and back into nothing. All wiring is here,
+// once, in the order in which things depend on each other; whatever is acquired registers its release on the spot.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"seckill/handler"
+	"seckill/handler/token"
+	"seckill/service"
+)
+
+// Options are the settings of a shop, as flags and as SECKILL_* variables. Without any, the shop is embedded: it needs
+// no server and keeps its data in a file.
+type Options struct {
+	Servers  Servers  `embed:"" group:"Servers"`
+	Lock     Lock     `embed:"" group:"Lock"`
+	Commit   Commit   `embed:"" group:"Orders"`
+	API      API      `embed:"" group:"API"`
+	Log      Log      `embed:"" group:"Log"`
+	Shutdown Shutdown `embed:"" group:"Shutdown"`
+}
+
+// Servers say where the shop keeps things.
+type Servers struct {
+	MySQLDSN   string `name:"mysql-dsn" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"MySQL 8.4+ or MariaDB 10.6+. Without it everything is embedded."`
+	MySQLConns int    `name:"mysql-conns" default:"32" help:"Most connections to the database."`
+	Migrate    bool   `help:"Bring the tables up to date at the start, instead of refusing to serve."`
+	Data       string `default:"data" type:"path" placeholder:"DIR" help:"Directory of the embedded database and its token key."`
+
+	RedisAddrs            []string `name:"redis-addrs" placeholder:"HOST:6379,…" help:"Redis 7+ for the lock: a server, or the Sentinels, or seeds of a cluster."`
+	RedisSentinelMaster   string   `name:"redis-sentinel-master" placeholder:"NAME" help:"The addresses are Sentinels that watch this master."`
+	RedisCluster          bool     `name:"redis-cluster" help:"The addresses are seeds of a Redis Cluster."`
+	RedisUsername         string   `name:"redis-username" placeholder:"NAME"`
+	RedisPassword         string   `name:"redis-password" placeholder:"SECRET"`
+	RedisSentinelPassword string   `name:"redis-sentinel-password" placeholder:"SECRET"`
+	RedisDB               int      `name:"redis-db" default:"0" help:"Number of the database; not for a cluster."`
+}
+
+// Embedded tells whether the shop brings its own database.
+func (s *Servers) Embedded() bool { return s.MySQLDSN == "" }
+
+// Lock says what stands in front of the database.
+type Lock struct {
+	Lock         string        `enum:"none,redis" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
+	LockScope    string        `enum:"user,voucher" default:"user" help:"What a lock excludes: the same user (${default}), or all buyers of a voucher, to see what that costs."`
+	LockRequired bool          `help:"Refuse orders while the lock's servers are away, instead of going on with the database alone."`
+	LockLease    time.Duration `default:"30s" help:"How long a lock outlives its last renewal."`
+	LockTimeout  time.Duration `default:"250ms" help:"How long an order waits for the lock's servers to answer."`
+}
+
+// Commit says how orders get into the database.
+type Commit struct {
+	CommitBatchMax    int           `default:"256" help:"Most orders in one transaction. 1 is the classic pattern, for comparison."`
+	CommitConcurrency int           `default:"16" help:"Most transactions that place orders at the same time."`
+	CommitTimeout     time.Duration `default:"10s" help:"How long a commit may take, until its orders are answered with outcome-unknown."`
+	QueueMax          int           `default:"20000" help:"Most orders that wait for a commit; more are refused with 503."`
+	ExpireEvery       time.Duration `default:"1s" help:"How often unpaid orders are looked for."`
+}
+
+// API says how the shop is reached, and by whom.
+type API struct {
+	Listen         string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve at. Port 0 takes a free one."`
+	JWTKey         string   `name:"jwt-key" placeholder:"SECRET" help:"Key that signs tokens, at least 32 bytes. Embedded, one is made and kept in the data directory."`
+	Guests         bool     `help:"Let anybody have a session of a new user. For demonstrations; on in embedded mode."`
+	UserRate       float64  `default:"0" help:"Most requests a second of one user; 0: no limit."`
+	AddressRate    float64  `default:"0" help:"Most requests a second from one address; 0: no limit."`
+	TrustedProxies []string `placeholder:"CIDR,…" help:"Proxies whose X-Forwarded-For is believed. None by default."`
+	Metrics        bool     `default:"true" negatable:"" help:"Serve Prometheus metrics at /metrics."`
+}
+
+// Log says what is written about.
+type Log struct {
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
+	LogFormat string `enum:"text,json" default:"text" help:"Format of the log: ${enum}."`
+	AccessLog int    `default:"20" help:"Most requests a second that are logged one by one; -1: all."`
+}
+
+// Shutdown says how the shop goes.
+type Shutdown struct {
+	ShutdownTimeout time.Duration `default:"20s" help:"How long a shutdown may take until it is cut short."`
+}
+
+// Validate names the first option that cannot be, and the way out. kong calls it.
+func (o *Options) Validate() error {
+	s, c := &o.Servers, &o.Commit
+	switch {
+	case s.Embedded() && len(s.RedisAddrs) > 0:
+		return errors.New("--redis-addrs needs --mysql-dsn: locks that others share guard nothing if the database is this process's own")
+	case !s.Embedded() && o.Lock.Lock == "redis" && len(s.RedisAddrs) == 0:
+		return errors.New("--lock=redis needs --redis-addrs; to go without a lock, say --lock=none")
+	case s.RedisCluster && s.RedisSentinelMaster != "":
+		return errors.New("--redis-cluster and --redis-sentinel-master exclude each other")
+	case !s.Embedded() && o.API.JWTKey == "":
+		return errors.New("--jwt-key is needed with --mysql-dsn: all instances have to know the same key (openssl rand -base64 48)")
+	case o.API.JWTKey != "" && len(o.API.JWTKey) < token.MinKeyBytes:
+		return fmt.Errorf("--jwt-key has %d bytes; it needs at least %d (openssl rand -base64 48)", len(o.API.JWTKey), token.MinKeyBytes)
+	case c.CommitBatchMax < 1 || c.CommitBatchMax > maxBatch:
+		return fmt.Errorf("--commit-batch-max must be from 1 to %d", maxBatch)
+	case c.CommitConcurrency < 1 || c.QueueMax < 1:
+		return errors.New("--commit-concurrency and --queue-max must be at least 1")
+	case s.MySQLConns < c.CommitConcurrency+4:
+		return fmt.Errorf("--mysql-conns must be at least %d: --commit-concurrency and four for everything else", c.CommitConcurrency+4)
+	case c.CommitTimeout < time.Second || c.CommitTimeout > handler.WriteTimeout/2:
+		return fmt.Errorf("--commit-timeout must be from 1s to %s", handler.WriteTimeout/2)
+	case c.ExpireEvery < 10*time.Millisecond, o.Lock.LockLease < time.Second, o.Lock.LockTimeout < time.Millisecond, o.Shutdown.ShutdownTimeout < time.Second:
+		return errors.New("--expire-every must be at least 10ms, --lock-lease and --shutdown-timeout 1s, --lock-timeout 1ms")
+	case o.API.UserRate < 0 || o.API.AddressRate < 0:
+		return errors.New("--user-rate and --address-rate must not be negative")
+	}
+	return nil
+}
+
+// maxBatch keeps a multi-row insert below SQLite's limit of 32,766 parameters and well below a packet of MySQL.
+const maxBatch = 2000
+
+func (o *Options) lockScope() service.LockScope { return service.LockScope(o.Lock.LockScope) }
+
+func rate(perSecond float64) handler.Rate {
+	return handler.Rate{PerSecond: perSecond, Burst: max(1, int(perSecond))}
+}

@@ -1,0 +1,50 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// TokenKey is the key that signs tokens: the configured one, or in embedded mode one that is made at the first start
+// and kept in the data directory, readable by its owner only.
+func TokenKey(opts *Options) ([]byte, error) {
+	if opts.API.JWTKey != "" {
+		return []byte(opts.API.JWTKey), nil
+	}
+	if !opts.Servers.Embedded() {
+		return nil, errNoKey
+	}
+	path := filepath.Join(opts.Servers.Data, "jwt.key")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeTokenKey(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("token key: %w", err)
+	}
+	return []byte(strings.TrimSpace(string(text))), nil
+}
+
+func makeTokenKey(path string) ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("token key: %w", err)
+	}
+	random := make([]byte, 48)
+	_, _ = rand.Read(random) // never fails, says crypto/rand
+	key := base64.StdEncoding.EncodeToString(random)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("token key: %w", err)
+	}
+	_, err = file.WriteString(key + "\n")
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("token key: %w", err)
+	}
+	return []byte(key), nil
+}

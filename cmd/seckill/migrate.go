@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"seckill/cmd/internal/app"
+	"seckill/repository"
+)
+
+type migrateCmd struct {
+	Up     migrateUpCmd     `cmd:"" help:"Bring the tables up to date. Several instances may do it at once."`
+	Status migrateStatusCmd `cmd:"" help:"List the steps; status 1 if some are pending."`
+}
+
+// databaseFlags are for commands that need the database alone.
+type databaseFlags struct {
+	MySQLDSN string `name:"mysql-dsn" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"MySQL 8.4+ or MariaDB 10.6+. Without it, the embedded database."`
+	Data     string `default:"data" type:"path" placeholder:"DIR" help:"Directory of the embedded database."`
+	app.Log  `embed:"" group:"Log"`
+}
+
+// open opens the database; the caller closes it.
+func (f *databaseFlags) open(ctx context.Context, out *output) (*repository.DB, error) {
+	opts := app.Options{Servers: app.Servers{MySQLDSN: f.MySQLDSN, Data: f.Data}}
+	return app.OpenDatabase(ctx, &opts, out.logger(f.Log))
+}
+
+type migrateUpCmd struct{ databaseFlags }
+
+// Run applies what is pending.
+func (c *migrateUpCmd) Run(ctx context.Context, out *output) (err error) {
+	db, err := c.open(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	done, err := db.Migrate(ctx)
+	for _, m := range done {
+		fmt.Fprintf(out.stdout, "applied %s\n", m.Name)
+	}
+	if err == nil && len(done) == 0 {
+		fmt.Fprintln(out.stdout, "nothing to do")
+	}
+	return err
+}
+
+type migrateStatusCmd struct{ databaseFlags }
+
+// Run lists all steps.
+func (c *migrateStatusCmd) Run(ctx context.Context, out *output) (err error) {
+	db, err := c.open(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	steps, err := db.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', 0)
+	pending := false
+	for _, m := range steps {
+		state := "pending"
+		if m.AppliedAt.IsZero() {
+			pending = true
+		} else {
+			state = "applied " + m.AppliedAt.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%s\t%s\n", m.Name, state)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if pending {
+		return errVerdict
+	}
+	return nil
+}

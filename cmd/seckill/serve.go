@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"seckill/cmd/internal/app"
+)
+
+type serveCmd struct {
+	app.Options `embed:""`
+}
+
+func (serveCmd) Help() string {
+	return `Without --mysql-dsn the shop is embedded: its data is in a file, its lock and its broker in this process.
+With it, any number of instances may serve the same database side by side.
+
+SIGTERM or Ctrl-C: readiness fails, requests in hand are finished, what waits is committed, locks and leases are
+given back, all within --shutdown-timeout.`
+}
+
+// Run serves until ctx ends.
+func (c *serveCmd) Run(ctx context.Context, out *output) error {
+	log := out.logger(c.Log)
+	shop, err := app.Start(ctx, c.Options, log)
+	if err != nil {
+		return err
+	}
+	log.Info("the shop is open", "url", shop.URL(), "embedded", c.Servers.Embedded(), "docs", shop.URL()+"/docs/")
+	if c.Servers.Embedded() {
+		fmt.Fprintf(out.stderr, "embedded shop at %s, data in %s; an admin's token: seckill token --user 1 --admin\n", shop.URL(), c.Servers.Data)
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+		log.Info("shutting down", "within", c.Shutdown.ShutdownTimeout)
+	case failed = <-shop.Failed():
+	}
+	closing, cancel := context.WithTimeout(context.Background(), c.Shutdown.ShutdownTimeout)
+	defer cancel()
+	if err := shop.Close(closing); err != nil {
+		return err
+	}
+	return failed
+}
