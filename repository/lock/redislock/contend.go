@@ -10,7 +10,7 @@ import (
 // contend asks Redis for the lock until it is granted, or the wish is over.
 func (l *Locker) contend(ctx context.Context, w *wish, s *slot, outer *lease) (*lease, error) {
 	h := newHold(l, s, w)
-	keys := []any{w.key, l.fences.of(w.key)}
+	keys := []any{h.name, l.fences.of(w.key)}
 	for {
 		sent := time.Now()
 		a, err := l.exchange(ctx, &l.scripts.acquire, sent.Add(w.timeout), keys, h.owner, h.ms)
@@ -93,5 +93,5 @@ func (l *Locker) sendRelease(h *hold) (answer, error) {
 		sharded = "1"
 	}
 	deadline := time.Now().Add(l.opts.Timeout)
-	return l.exchange(context.Background(), &l.scripts.release, deadline, []any{h.key}, h.owner, channel(h.key), sharded)
+	return l.exchange(context.Background(), &l.scripts.release, deadline, []any{h.name}, h.owner, channel(h.key), sharded)
 }

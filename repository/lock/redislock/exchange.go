@@ -26,8 +26,8 @@ type answer struct {
 // exchange runs s on keys until it is answered, the deadline passes or ctx ends. It sends the script again when an
 // attempt fails, which is safe, see script. Its error wraps lock.ErrUnavailable, is ctx's, or is fatal.
 func (l *Locker) exchange(ctx context.Context, s *script, deadline time.Time, keys []any, args ...any) (a answer, err error) {
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
+	timer := startTimer(time.Until(deadline))
+	defer timer.stop()
 	load := false
 	for attempt := 0; ; attempt++ {
 		r := l.pipe.send(s.command(load, keys, args))
@@ -68,8 +68,8 @@ func pause(ctx context.Context, attempt int, deadline time.Time, cause error) er
 	if wait == 0 {
 		return nil
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	timer := startTimer(wait)
+	defer timer.stop()
 	select {
 	case <-timer.C:
 		return nil

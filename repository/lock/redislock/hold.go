@@ -18,7 +18,8 @@ type hold struct {
 	locker *Locker
 	slot   *slot
 	key    string
-	owner  string
+	name   any // the key, as it goes into commands
+	owner  any // likewise
 	lease  time.Duration
 	ms     any // lease in ms
 	renew  bool
@@ -44,7 +45,7 @@ const (
 )
 
 func newHold(l *Locker, s *slot, w *wish) *hold {
-	h := &hold{locker: l, slot: s, key: w.key, owner: l.newOwner(), lease: l.opts.Lease, ms: l.lease, renew: true, depth: 1}
+	h := &hold{locker: l, slot: s, key: w.key, name: w.key, owner: l.newOwner(), lease: l.opts.Lease, ms: l.lease, renew: true, depth: 1}
 	if d := w.settings.Lease; d > 0 {
 		ms := max(1, (d + time.Millisecond - 1).Milliseconds())
 		h.lease, h.ms, h.renew = time.Duration(ms)*time.Millisecond, ms, false
@@ -128,7 +129,7 @@ func (h *hold) note(ctx context.Context, depth int, timeout time.Duration) error
 		return lock.ErrLost
 	}
 	a, err := h.locker.exchange(ctx, &h.locker.scripts.hold, time.Now().Add(timeout),
-		[]any{h.key}, h.owner, strconv.Itoa(depth), "0")
+		[]any{h.name}, h.owner, strconv.Itoa(depth), "0")
 	if err == nil && a.n == 0 {
 		h.lose()
 		return lock.ErrLost

@@ -108,12 +108,12 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...lock.Option) (
 	}
 	w := newWish(key, lock.NewSettings(opts), l.opts)
 	defer w.stop()
-	place, err := l.enter(ctx, w)
+	place, err := l.enter(ctx, &w)
 	if err != nil {
 		return nil, err
 	}
 	defer l.background.Done()
-	granted, err := l.contend(ctx, w, place, outer)
+	granted, err := l.contend(ctx, &w, place, outer)
 	if err != nil {
 		l.leave(key, place, err)
 		return nil, err
@@ -139,8 +139,8 @@ type wish struct {
 	expired  <-chan time.Time // nil unless the wait is bounded
 }
 
-func newWish(key string, s lock.Settings, o Options) *wish {
-	w := &wish{key: key, settings: s, timeout: o.Timeout}
+func newWish(key string, s lock.Settings, o Options) wish {
+	w := wish{key: key, settings: s, timeout: o.Timeout}
 	if s.Timeout > 0 {
 		w.timeout = s.Timeout
 	}

@@ -26,7 +26,7 @@ func (h *hold) tend() {
 // prolong renews the lease, and returns when to do it next.
 func (h *hold) prolong() time.Duration {
 	sent := time.Now()
-	a, err := h.locker.exchange(h.ctx, &h.locker.scripts.hold, h.end(), []any{h.key}, h.owner, "0", h.ms)
+	a, err := h.locker.exchange(h.ctx, &h.locker.scripts.hold, h.end(), []any{h.name}, h.owner, "0", h.ms)
 	switch {
 	case err != nil:
 		return h.lease / 30
