@@ -34,3 +34,27 @@ func (s *Snowflake) Stats() SnowflakeStats {
 
 // Layout returns the layout that takes this generator's ids apart.
 func (s *Snowflake) Layout() Layout { return s.layout }
+
+// SegmentStats is a look at a Segment at one moment, for gauges and the admin page.
+type SegmentStats struct {
+	Remaining int64         // ids at hand, in both buffers
+	Step      int64         // ids that the next load asks for, if demand stays as it is
+	Waiting   int64         // number of calls that wait for a load
+	Loads     int64         // number of loads that succeeded
+	Failures  int64         // number of requests to the store that failed
+	LastLoad  time.Duration // how long the last request to the store took
+}
+
+// Stats does not block on anything but other calls' bookkeeping.
+func (s *Segment) Stats() SegmentStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	cur := s.cur.Load()
+	stats.Remaining = cur.size - cur.taken()
+	if s.next != nil {
+		stats.Remaining += s.next.size
+	}
+	stats.Step, stats.Waiting = s.step.step, s.waiting.Load()
+	return stats
+}
