@@ -1,9 +1,12 @@
 package service
 
 import (
+	"container/list"
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,23 +16,23 @@ type committer struct {
 	store    OrderStore
 	observer Observer
 	changed  func()
+	log      *slog.Logger
 	max      int           // orders a batch
 	lanes    int           // batches of one sale at the same time
 	timeout  time.Duration // of a batch
-	queueMax int64
+	queueMax int
 	slots    chan struct{} // a token for each transaction that may run; first come, first served
 
-	waiting atomic.Int64
-
-	closed atomic.Bool
-	begins sync.Mutex     // orders closed before or after busy.Add
-	busy   sync.WaitGroup // workers
+	mu      sync.Mutex
+	closed  bool
+	waiting int            // tickets in all queues
+	open    sync.WaitGroup // tickets that were let in and have no answer yet; Add under mu, before closed
 }
 
 func newCommitter(cfg Config) *committer {
 	c := &committer{
-		store: cfg.Orders, observer: cfg.Observer, changed: cfg.Changed,
-		max: cfg.BatchMax, lanes: 1, timeout: cfg.CommitTimeout, queueMax: int64(cfg.QueueMax),
+		store: cfg.Orders, observer: cfg.Observer, changed: cfg.Changed, log: cfg.Log,
+		max: cfg.BatchMax, lanes: 1, timeout: cfg.CommitTimeout, queueMax: cfg.QueueMax,
 		slots: make(chan struct{}, cfg.CommitConcurrency),
 	}
 	if c.max == 1 { // the classic pattern: the row's lock is the queue
@@ -38,40 +41,44 @@ func newCommitter(cfg Config) *committer {
 	return c
 }
 
-// ticket is a placement in a queue. Whoever moves state away from ticketWaiting decides what becomes of it.
+// ticket is a placement in a queue.
 type ticket struct {
 	*Placement
-	state atomic.Int32
+	place *list.Element // nil once it has left the queue; guarded by queue.mu
 	done  chan struct{} // closed when the verdict is there
 }
 
-const (
-	ticketWaiting   int32 = iota
-	ticketTaken           // in a batch
-	ticketWithdrawn       // its caller left before that
-)
-
-// queue holds the tickets of one sale, first in, first out.
+// queue holds the tickets of one sale, first in, first out. It is a list, because a ticket that is withdrawn leaves
+// from the middle: whoever has gone takes up no room, however long the batch before takes.
 type queue struct {
 	mu      sync.Mutex
-	tickets []*ticket
+	tickets list.List
 	running int // lanes at work
+}
+
+// remove takes a ticket out of the queue.
+func (q *queue) remove(t *ticket) {
+	q.tickets.Remove(t.place)
+	t.place = nil
 }
 
 // commit waits until the placement has its verdict and returns it. If ctx ends first, a placement that is still in the
 // queue is withdrawn; one that is on its way is ErrUnknown, and the caller must not touch it any more.
 func (c *committer) commit(ctx context.Context, sale *sale, p *Placement) error {
-	t := &ticket{Placement: p, done: make(chan struct{})}
-	if err := c.enqueue(sale, t); err != nil {
+	if ctx.Err() != nil {
+		return Unavailable(context.Cause(ctx))
+	}
+	if err := c.admit(); err != nil {
 		return err
 	}
+	t := &ticket{Placement: p, done: make(chan struct{})}
+	c.enqueue(sale, t)
 	select {
 	case <-t.done:
 		return t.Err
 	case <-ctx.Done():
 	}
-	if t.state.CompareAndSwap(ticketWaiting, ticketWithdrawn) {
-		c.observer.Waiting(int(c.waiting.Add(-1)))
+	if c.withdraw(&sale.queue, t) {
 		return Unavailable(context.Cause(ctx))
 	}
 	select { // the verdict may have come at the same moment
@@ -82,46 +89,60 @@ func (c *committer) commit(ctx context.Context, sale *sale, p *Placement) error 
 	}
 }
 
-// enqueue puts a ticket into its sale's queue and sees to it that somebody works there.
-func (c *committer) enqueue(sale *sale, t *ticket) error {
-	if c.closed.Load() {
+// admit lets one ticket in, unless the committer is closed or too much is waiting.
+func (c *committer) admit() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
 		return ErrUnavailable
-	}
-	n := c.waiting.Add(1)
-	if n > c.queueMax {
-		c.waiting.Add(-1)
+	case c.waiting >= c.queueMax:
 		return ErrBusy
 	}
-	c.observer.Waiting(int(n))
-	q := &sale.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.running < c.lanes {
-		if !c.begin() {
-			c.waiting.Add(-1)
-			return ErrUnavailable
-		}
-		q.running++
-		go c.work(sale)
-	}
-	q.tickets = append(q.tickets, t)
+	c.open.Add(1)
+	c.waiting++
+	c.observer.Waiting(c.waiting)
 	return nil
 }
 
-// begin registers a worker, unless the committer is closed.
-func (c *committer) begin() bool {
-	c.begins.Lock()
-	defer c.begins.Unlock()
-	if c.closed.Load() {
-		return false
+// left counts tickets that have left their queues. The observer is told under the lock, so that the last that it hears
+// is how it is.
+func (c *committer) left(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting -= n
+	c.observer.Waiting(c.waiting)
+}
+
+// enqueue puts a ticket into its sale's queue and sees to it that somebody works there.
+func (c *committer) enqueue(sale *sale, t *ticket) {
+	q := &sale.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t.place = q.tickets.PushBack(t)
+	if q.running < c.lanes {
+		q.running++
+		go c.work(sale)
 	}
-	c.busy.Add(1)
-	return true
+}
+
+// withdraw takes a ticket out of the queue, unless it is in a batch already.
+func (c *committer) withdraw(q *queue, t *ticket) bool {
+	q.mu.Lock()
+	waiting := t.place != nil
+	if waiting {
+		q.remove(t)
+	}
+	q.mu.Unlock()
+	if waiting {
+		c.left(1)
+		c.open.Done()
+	}
+	return waiting
 }
 
 // work commits batches until the sale's queue is empty.
 func (c *committer) work(sale *sale) {
-	defer c.busy.Done()
 	for {
 		c.slots <- struct{}{} // taken before the batch is: who arrives meanwhile is in it
 		batch := c.take(&sale.queue)
@@ -139,60 +160,69 @@ func (c *committer) work(sale *sale) {
 func (c *committer) take(q *queue) []*ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var batch []*ticket
-	n := 0
-	for _, t := range q.tickets {
-		if len(batch) == c.max {
-			break
-		}
-		n++
-		if t.state.CompareAndSwap(ticketWaiting, ticketTaken) {
-			batch = append(batch, t)
-		}
-	}
-	clear(q.tickets[:n]) // the array outlives them
-	q.tickets = q.tickets[n:]
-	if len(batch) == 0 {
-		q.tickets = nil
+	n := min(q.tickets.Len(), c.max)
+	if n == 0 {
 		q.running--
 		return nil
 	}
-	c.observer.Waiting(int(c.waiting.Add(-int64(len(batch)))))
+	batch := make([]*ticket, n)
+	for i := range batch {
+		batch[i] = q.tickets.Front().Value.(*ticket)
+		q.remove(batch[i])
+	}
+	c.left(n)
 	return batch
 }
 
-// run commits one batch and hands out its verdicts. It has a context of its own: a caller who leaves does not stop the
-// others, and what was sent to the database is settled as long as time allows.
+// run commits one batch and hands out its verdicts.
 func (c *committer) run(sale *sale, batch []*ticket) {
 	placements := make([]*Placement, len(batch))
 	for i, t := range batch {
 		placements[i] = t.Placement
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	start := time.Now()
-	c.store.Place(ctx, sale.id, placements)
-	cancel()
+	c.place(sale, placements)
 	c.observer.Committed(len(batch), time.Since(start))
 
 	sale.learn(placements)
 	wrote := false
 	for _, t := range batch {
 		wrote = wrote || t.Err == nil && !t.Replayed
-		close(t.done)
+		close(t.done) // from here on the placement is the caller's again
 	}
 	if wrote {
 		c.changed()
 	}
+	c.open.Add(-len(batch))
 }
 
-// close refuses new tickets and waits until the queues are empty or ctx ends.
+// place calls the store. The context is its own: a caller who leaves does not stop the others, and what was sent to the
+// database is settled as long as time allows.
+//
+// A store that panics has a defect, but it must not take down the other sales, nor leave its callers waiting. How far
+// it got is not known, so that is the verdict.
+func (c *committer) place(sale *sale, batch []*Placement) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.log.Error("placing orders panicked", "voucher", sale.id, "orders", len(batch), "panic", cause, "stack", string(debug.Stack()))
+			for _, p := range batch {
+				p.Err, p.Replayed = Unknown(fmt.Errorf("placing orders panicked: %v", cause)), false
+			}
+		}
+	}()
+	c.store.Place(ctx, sale.id, batch)
+}
+
+// close refuses new tickets and waits until those that were let in have their answer, or ctx ends.
 func (c *committer) close(ctx context.Context) error {
-	c.begins.Lock()
-	c.closed.Store(true)
-	c.begins.Unlock()
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
-		c.busy.Wait()
+		c.open.Wait()
 		close(idle)
 	}()
 	select {
