@@ -59,7 +59,8 @@ func (s *Shop) placeOrder(ctx context.Context, req PlaceRequest) (order Order, r
 	if err != nil {
 		return Order{}, false, lockRefusal(err)
 	}
-	// 6. (The release comes after the commit, also of a commit that failed, on a context of its own.)
+	// 6. (The release comes after the commit, also of a commit that failed, on a context of its own. Only a caller who
+	//    leaves while the commit is on its way releases before it: a repeat then queues up behind it and finds its order.)
 	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }()
 
 	// 4. The order's id, and that of its event. They stay the same however often the commit has to be repeated.

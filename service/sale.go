@@ -3,6 +3,9 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,61 +20,110 @@ type sale struct {
 	orders   OrderStore
 	ttl      time.Duration
 
-	copy    atomic.Pointer[voucherCopy]
-	refresh chan struct{} // holds a token while somebody reads a new copy
+	copy    atomic.Pointer[voucherCopy] // nil until the first is needed; set under mu
+	mu      sync.Mutex
+	reading *reading // under way; nil: none
 	queue   queue
 	soldOut latch
 }
 
-// voucherCopy is a voucher and the local, monotonic time at which it was read.
+// voucherCopy is a voucher and the local, monotonic time at which its reading began.
 type voucherCopy struct {
 	Voucher
 	read time.Time
 }
 
 // now is the database's clock, carried on by this machine's monotonic one: an instance in another time zone, or with a
-// wrong clock, opens the sale with all others.
+// wrong clock, opens the sale with all others. It is ahead by what the reading took at most, and never behind: a gate
+// that opens a little early asks the guard, one that opens late would refuse buyers for nothing.
 func (c *voucherCopy) now() time.Time { return c.ServerTime.Add(time.Since(c.read)) }
 
+// reading is one read of the voucher, for all who need a new copy.
+type reading struct {
+	done chan struct{}
+	copy *voucherCopy
+	err  error
+}
+
 func newSale(s *Shop, v Voucher) *sale {
-	sale := &sale{
-		id: v.ID, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL,
-		refresh: make(chan struct{}, 1),
-	}
+	sale := &sale{id: v.ID, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
 	sale.soldOut.look = sale.look
-	sale.copy.Store(&voucherCopy{Voucher: v, read: time.Now()})
 	return sale
 }
 
-// voucher returns a copy that is at most ttl old. One caller reads a new one, the others wait for it.
+// voucher returns a copy that is at most ttl old. Who finds none shares a read with all others, and its failure.
 func (s *sale) voucher(ctx context.Context) (*voucherCopy, error) {
-	if c := s.copy.Load(); time.Since(c.read) < s.ttl {
+	if c := s.fresh(); c != nil {
 		return c, nil
 	}
+	s.mu.Lock()
+	if c := s.fresh(); c != nil {
+		s.mu.Unlock()
+		return c, nil
+	}
+	r := s.reading
+	if r == nil {
+		r = &reading{done: make(chan struct{})}
+		s.reading = r
+		go s.read(r)
+	}
+	s.mu.Unlock()
 	select {
-	case s.refresh <- struct{}{}:
-		defer func() { <-s.refresh }()
+	case <-r.done:
+		return r.copy, r.err
 	case <-ctx.Done():
 		return nil, Unavailable(context.Cause(ctx))
 	}
-	if c := s.copy.Load(); time.Since(c.read) < s.ttl {
-		return c, nil
+}
+
+// fresh returns the copy unless it is too old.
+func (s *sale) fresh() *voucherCopy {
+	if c := s.copy.Load(); c != nil && time.Since(c.read) < s.ttl {
+		return c
 	}
-	v, err := s.vouchers.Voucher(ctx, s.id)
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// read reads a new copy. It is kept unless the voucher was changed meanwhile: it may be older than the change then.
+func (s *sale) read(r *reading) {
+	c := &voucherCopy{read: time.Now()}
+	r.err = guarded(func() (err error) {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		c.Voucher, err = s.vouchers.Voucher(ctx, s.id)
+		return err
+	})
+	if r.err == nil {
+		r.copy = c
 	}
-	c := &voucherCopy{Voucher: v, read: time.Now()}
-	s.copy.Store(c)
-	return c, nil
+	s.mu.Lock()
+	if s.reading == r {
+		s.reading = nil
+		s.copy.Store(r.copy)
+	}
+	s.mu.Unlock()
+	close(r.done)
 }
 
 // forget makes the next caller read the voucher anew, after this instance changed it.
 func (s *sale) forget() {
-	c := *s.copy.Load()
-	c.read = time.Now().Add(-s.ttl)
-	c.ServerTime = c.ServerTime.Add(-s.ttl)
-	s.copy.Store(&c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.copy.Store(nil)
+	s.reading = nil
+}
+
+// readTimeout bounds one read that callers share; they get ErrUnavailable then.
+const readTimeout = 2 * time.Second
+
+// guarded runs a read that callers share, on a goroutine that nobody recovers: a panic becomes their error.
+func guarded(read func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &Error{Code: CodeInternal, Message: "a read panicked", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
+		}
+	}()
+	return read()
 }
 
 // gate answers a request that needs no database transaction: before the start, after the end, and when the voucher is
@@ -79,7 +131,9 @@ func (s *sale) forget() {
 func (s *sale) gate(ctx context.Context, v *voucherCopy, req PlaceRequest) (answered bool, order Order, err error) {
 	now := v.now()
 	if now.Before(v.StartsAt) {
-		return true, Order{}, v.Open(now)
+		current := v.Voucher
+		current.ServerTime = now // buyers count down by it
+		return true, Order{}, current.Open(now)
 	}
 	if now.Before(v.EndsAt) && !s.soldOut.armed.Load() {
 		return false, Order{}, nil

@@ -12,7 +12,7 @@ import (
 //
 // A refusal rests on a read of the stock row that began after the request came in. Requests share such reads: all that
 // arrive while one is under way wait for the next. So a refusal is never stale, a unit that comes back is sold at once
-// on every instance, and the database sees a few hundred small reads a second instead of every request.
+// on every instance, and the database sees at most one small read a millisecond instead of every request.
 //
 // Somebody who holds an order must not be told "sold out" when asking again after a lost answer. So the latch keeps the
 // voucher's buyers, and knows by the counter of placed orders whether that list is complete.
@@ -24,6 +24,10 @@ type latch struct {
 	next    *check // whoever arrives joins it; nil: none wanted yet
 	running bool
 	known   *buyers // nil until needed
+
+	// Of look alone, which is never called twice at once.
+	listed  time.Time     // when the list of buyers was asked for last
+	listing time.Duration // what that took
 }
 
 // check is one shared read.
@@ -36,9 +40,6 @@ type check struct {
 // checkPace is the least time between the beginnings of two reads of a latch: it bounds their cost to the database.
 const checkPace = time.Millisecond
 
-// lookTimeout bounds one read. Its callers get ErrUnavailable then.
-const lookTimeout = 2 * time.Second
-
 // view is what a read has shown.
 type view struct {
 	terms  Terms
@@ -48,10 +49,10 @@ type view struct {
 
 // refusal tells why nobody can buy at the moment of the view, or nil.
 func (w *view) refusal(v *Voucher) error {
-	current := *v
-	current.Terms, current.ServerTime = w.terms, w.now
-	if err := current.Open(w.now); err != nil {
-		return err
+	if w.now.Before(w.terms.StartsAt) || !w.now.Before(w.terms.EndsAt) {
+		current := *v // only here: it would be an allocation for everyone who is told "sold out"
+		current.Terms, current.ServerTime = w.terms, w.now
+		return current.Open(w.now)
 	}
 	if w.terms.Stock > 0 {
 		return nil
@@ -94,7 +95,11 @@ func (l *latch) run() {
 			return
 		}
 		began := time.Now()
-		if c.view, c.err = l.look(known); c.err == nil {
+		c.err = guarded(func() (err error) {
+			c.view, err = l.look(known)
+			return err
+		})
+		if c.err == nil {
 			l.keep(c.view)
 		}
 		close(c.done)
@@ -126,9 +131,7 @@ func (l *latch) bought(user UserID) {
 
 // buyers is the set of users who ever ordered a voucher.
 type buyers struct {
-	sorted []UserID      // as read from the database
-	cost   time.Duration // what reading them took
-	read   time.Time
+	sorted []UserID // as read from the database
 
 	mu     sync.RWMutex
 	placed int64 // orders that are certainly covered by sorted and added
@@ -172,13 +175,14 @@ func (b *buyers) covered() int64 {
 	return b.placed
 }
 
-// worthReading limits the share of time that is spent on reading long lists again and again while single units come
-// back and are sold by other instances. Until then each request looks for its own order.
-func (b *buyers) worthReading() bool { return b == nil || time.Since(b.read) > 10*b.cost }
+// worthListing limits the share of time that is spent on reading long lists again and again while single units come
+// back and are sold by other instances, or while a list is too long to be read in time. Until then each request looks
+// for its own order.
+func (l *latch) worthListing() bool { return time.Since(l.listed) >= 10*l.listing }
 
 // look reads the stock row, and the list of buyers where refusals need it and the known one is not complete.
 func (s *sale) look(known *buyers) (*view, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	covered := known.covered() // before the read: what is counted here was committed before it
 	terms, now, err := s.vouchers.Terms(ctx, s.id)
@@ -190,14 +194,20 @@ func (s *sale) look(known *buyers) (*view, error) {
 	switch {
 	case covered == terms.Placed:
 		w.buyers = known
-	case !open && known.worthReading():
-		began := time.Now()
-		users, placed, err := s.orders.Buyers(ctx, s.id)
-		if err != nil {
-			return nil, err
-		}
-		// Complete as of a moment that is not before now, so also for this view.
-		w.buyers = &buyers{sorted: users, placed: placed, read: time.Now(), cost: time.Since(began)}
+	case !open && s.soldOut.worthListing():
+		w.buyers = s.list(ctx)
 	}
 	return w, nil
+}
+
+// list reads the buyers: complete as of a moment that is not before the call, so also for a view that was read before.
+// Without an answer it is nil: the view holds all the same.
+func (s *sale) list(ctx context.Context) *buyers {
+	began := time.Now()
+	users, placed, err := s.orders.Buyers(ctx, s.id)
+	s.soldOut.listed, s.soldOut.listing = time.Now(), time.Since(began)
+	if err != nil {
+		return nil
+	}
+	return &buyers{sorted: users, placed: placed}
 }
