@@ -30,6 +30,7 @@ var rules = []rule{
 	{"service/outbox", nil},
 	{"service", []string{"seckill/service/..."}},
 
+	{"handler/apitest", []string{"seckill/service/...", "seckill/handler/...", "github.com/getkin/kin-openapi/...", "github.com/gin-gonic/gin/..."}},
 	{"handler/...", []string{
 		"seckill/service/...", "seckill/handler/...",
 		"github.com/gin-gonic/gin/...",
@@ -66,7 +67,10 @@ var rules = []rule{
 var testSuite = []string{"seckill/service/...", "go.uber.org/goleak"}
 
 // onlyForTests are the packages that no program may contain.
-var onlyForTests = []string{"seckill/service/lock/locktest", "seckill/service/idgen/idgentest", "seckill/service/outbox/brokertest", "seckill/repository/repotest/..."}
+var onlyForTests = []string{
+	"seckill/service/lock/locktest", "seckill/service/idgen/idgentest", "seckill/service/outbox/brokertest",
+	"seckill/handler/apitest", "seckill/repository/repotest/...",
+}
 
 func TestImportTable(t *testing.T) {
 	imports := readImports(t, filepath.Join("..", ".."))
