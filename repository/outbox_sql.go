@@ -77,3 +77,27 @@ func (d dialect) useIndex(name string) string {
 	}
 	return "FORCE INDEX (" + name + ")"
 }
+
+// millisSince is the number of milliseconds from a time that an expression gives to that of the statement.
+func (d dialect) millisSince(expression string) string {
+	if d.name == sqliteDialect.name {
+		return d.now + " - " + expression
+	}
+	return "TIMESTAMPDIFF(MICROSECOND, " + expression + ", " + d.now + ") DIV 1000"
+}
+
+// onConflict ends an INSERT that changes the row which its key finds there already.
+func (d dialect) onConflict(key, set string) string {
+	if d.name == sqliteDialect.name {
+		return "ON CONFLICT (" + key + ") DO UPDATE SET " + set
+	}
+	return "ON DUPLICATE KEY UPDATE " + set
+}
+
+// greatest names the function that returns the greater of two values.
+func (d dialect) greatest() string {
+	if d.name == sqliteDialect.name {
+		return "MAX"
+	}
+	return "GREATEST"
+}
