@@ -18,7 +18,9 @@ func (h *Handler) routes(e *gin.Engine) {
 	}
 	e.GET("/openapi.yaml", serveOpenAPI)
 	e.GET("/docs", func(c *gin.Context) { c.Redirect(http.StatusMovedPermanently, "/docs/") })
-	e.GET("/docs/*asset", newDocs())
+	docs := newDocs()
+	e.GET("/docs/", docs)
+	e.GET("/docs/:asset", docs)
 
 	v1 := e.Group("/api/v1")
 	v1.GET("/vouchers", h.open(h.listVouchers))

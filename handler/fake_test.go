@@ -1,0 +1,242 @@
+package handler_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"seckill/handler"
+	"seckill/handler/apitest"
+	"seckill/handler/token"
+	"seckill/service"
+	"seckill/service/idgen"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	key     = []byte("0123456789abcdef0123456789abcdef")
+	instant = time.Date(2026, 11, 11, 0, 0, 0, 42_100_000, time.UTC)
+)
+
+// fakeShop answers every call alike and remembers the last one.
+type fakeShop struct {
+	order    service.Order
+	voucher  service.Voucher
+	rows     int // in lists
+	replayed bool
+	err      error
+	block    chan struct{} // if set, placing waits for it or for its context
+
+	mu   sync.Mutex
+	last []any
+}
+
+func newFakeShop() *fakeShop {
+	return &fakeShop{
+		order: service.Order{
+			ID: 77, VoucherID: 7, UserID: 42, RequestID: "77", Status: service.Pending, Version: 1,
+			PriceCents: 4900, CreatedAt: instant, PayBy: instant.Add(time.Minute),
+		},
+		voucher: service.Voucher{
+			ID: 7, Title: "Dinner <for> 二", PriceCents: 4900, PayWithin: time.Minute,
+			Terms: service.Terms{
+				Total: 100, Stock: 3, Placed: 98, UserLimit: 1,
+				StartsAt: instant.Add(-time.Hour), EndsAt: instant.Add(time.Hour),
+			},
+			ServerTime: instant.In(time.FixedZone("elsewhere", 3600)),
+		},
+	}
+}
+
+func (f *fakeShop) note(call ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = call
+}
+
+func (f *fakeShop) called() []any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+func (f *fakeShop) PlaceOrder(ctx context.Context, req service.PlaceRequest) (service.Order, bool, error) {
+	f.note("place", req)
+	if f.block != nil {
+		select {
+		case <-f.block:
+		case <-ctx.Done():
+			return service.Order{}, false, service.Unavailable(context.Cause(ctx))
+		}
+	}
+	return f.order, f.replayed, f.err
+}
+
+func (f *fakeShop) PayOrder(_ context.Context, user service.UserID, id idgen.ID, payment string) (service.Order, error) {
+	f.note("pay", user, id, payment)
+	return f.order, f.err
+}
+
+func (f *fakeShop) CancelOrder(_ context.Context, user service.UserID, id idgen.ID) (service.Order, error) {
+	f.note("cancel", user, id)
+	return f.order, f.err
+}
+
+func (f *fakeShop) Order(_ context.Context, user service.UserID, id idgen.ID) (service.Order, error) {
+	f.note("order", user, id)
+	return f.order, f.err
+}
+
+func (f *fakeShop) Orders(_ context.Context, user service.UserID, before idgen.ID, limit int) ([]service.Order, error) {
+	f.note("orders", user, before, limit)
+	orders := make([]service.Order, min(f.rows, limit))
+	for i := range orders {
+		orders[i] = f.order
+		orders[i].ID = idgen.ID(1000 - i)
+	}
+	return orders, f.err
+}
+
+func (f *fakeShop) Voucher(_ context.Context, id idgen.ID) (service.Voucher, error) {
+	f.note("voucher", id)
+	return f.voucher, f.err
+}
+
+func (f *fakeShop) Vouchers(_ context.Context, before idgen.ID, limit int) ([]service.Voucher, error) {
+	f.note("vouchers", before, limit)
+	vouchers := make([]service.Voucher, min(f.rows, limit))
+	for i := range vouchers {
+		vouchers[i] = f.voucher
+		vouchers[i].ID = idgen.ID(1000 - i)
+	}
+	return vouchers, f.err
+}
+
+func (f *fakeShop) CreateVoucher(_ context.Context, v service.NewVoucher) (service.Voucher, error) {
+	f.note("create", v)
+	return f.voucher, f.err
+}
+
+func (f *fakeShop) ChangeVoucher(_ context.Context, id idgen.ID, c service.VoucherChange) (service.Voucher, error) {
+	f.note("change", id, c)
+	return f.voucher, f.err
+}
+
+func (f *fakeShop) AddStock(_ context.Context, id idgen.ID, units int64, requestID string) (service.Voucher, error) {
+	f.note("stock", id, units, requestID)
+	return f.voucher, f.err
+}
+
+func (f *fakeShop) EndSale(_ context.Context, id idgen.ID) (service.Voucher, error) {
+	f.note("end", id)
+	return f.voucher, f.err
+}
+
+// api is a handler behind a real server, whose answers are held against the description.
+type api struct {
+	t       *testing.T
+	url     string
+	client  *http.Client
+	handler *handler.Handler
+}
+
+// newHandler builds a handler with everything switched on.
+func newHandler(t testing.TB, shop handler.Shop, change func(*handler.Config)) *handler.Handler {
+	t.Helper()
+	cfg := handler.Config{
+		Shop: shop, Keys: [][]byte{key}, Guests: true,
+		Ready:   func(context.Context) error { return nil },
+		Log:     slog.New(slog.DiscardHandler),
+		Audit:   func(context.Context) (any, error) { return map[string]any{"holds": true}, nil },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	h, err := handler.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func serve(t *testing.T, shop handler.Shop, change func(*handler.Config)) *api {
+	t.Helper()
+	h := newHandler(t, shop, change)
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = handler.NewServer("", h, slog.New(slog.DiscardHandler))
+	server.Start()
+	t.Cleanup(server.Close)
+	base := &http.Transport{}
+	t.Cleanup(base.CloseIdleConnections)
+	client := &http.Client{
+		Transport:     apitest.Transport(t, base),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &api{t, server.URL, client, h}
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send sends a request; headers are pairs of name and value. A body is declared as JSON unless the headers say else.
+func (a *api) send(method, path, body string, headers ...string) answer {
+	a.t.Helper()
+	req, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Del(headers[i])
+		if headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	document, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(document)}
+}
+
+// as returns the headers of a user's or admin's request.
+func as(t testing.TB, user service.UserID, role token.Role) []string {
+	t.Helper()
+	return []string{"Authorization", "Bearer " + sign(t, token.Claims{User: user, Role: role})}
+}
+
+func sign(t testing.TB, c token.Claims) string {
+	t.Helper()
+	if c.Expires.IsZero() {
+		c.Expires = time.Now().Add(time.Hour)
+	}
+	signed, err := token.Sign(key, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+var errDefect = errors.New("dial tcp 10.0.0.3: a secret of the machine room")
