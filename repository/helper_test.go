@@ -19,16 +19,20 @@ func openDB(t *testing.T, target dbtest.Database) *DB {
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		audit, err := db.Audit(context.Background(), AuditOptions{})
-		if err == nil {
-			err = audit.Err()
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { audited(t, db) })
 	return db
+}
+
+// audited fails the test if an invariant does not hold.
+func audited(t *testing.T, db *DB) {
+	t.Helper()
+	audit, err := db.Audit(context.Background(), AuditOptions{})
+	if err == nil {
+		err = audit.Err()
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func openRaw(t *testing.T, target dbtest.Database, opts PoolOptions) *DB {

@@ -1,0 +1,230 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"seckill/repository/repotest/dbtest"
+	"seckill/service"
+)
+
+func TestServerVersions(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text         string
+		mariadb      bool
+		major, minor int
+		refused      string // part of the error; empty for a server that will do
+	}{
+		{"9.7.0", false, 9, 7, ""},
+		{"8.4.0", false, 8, 4, ""},
+		{"8.4.6-0ubuntu1", false, 8, 4, ""},
+		{"10.0.1-commercial", false, 10, 0, ""},
+		{"8.3.0", false, 8, 3, "MySQL 8.4"},
+		{"8.0.43-log", false, 8, 0, "MySQL 8.4"},
+		{"5.7.44", false, 5, 7, "MySQL 8.4"},
+		{"10.6.0-MariaDB", true, 10, 6, ""},
+		{"10.11.14-MariaDB-0+deb12u2", true, 10, 11, ""},
+		{"11.8.3-MariaDB-ubu2404", true, 11, 8, ""},
+		{"5.5.5-10.11.6-MariaDB-log", true, 10, 11, ""},
+		{"10.5.29-MariaDB", true, 10, 5, "MariaDB 10.6"},
+		{"5.5.5-10.4.1-MariaDB", true, 10, 4, "MariaDB 10.6"},
+		{"5.5.68-MariaDB", true, 5, 5, "MariaDB 10.6"},
+		{"", false, 0, 0, "cannot make sense"},
+		{"9", false, 0, 0, "cannot make sense"},
+		{"nine.seven", false, 0, 0, "cannot make sense"},
+	}
+	for _, tt := range tests {
+		v, err := parseServerVersion(tt.text)
+		if err == nil {
+			err = v.supported()
+		}
+		if v.mariadb != tt.mariadb || v.major != tt.major || v.minor != tt.minor {
+			t.Errorf("%q: got %+v", tt.text, v)
+		}
+		if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
+			t.Errorf("%q: error %v, want %q", tt.text, err, tt.refused)
+		}
+	}
+}
+
+func TestMigrateByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		var dbs [4]*DB
+		for i := range dbs {
+			dbs[i] = openRaw(t, target, PoolOptions{})
+			if err := dbs[i].Migrated(t.Context()); !errors.Is(err, ErrNotMigrated) {
+				t.Errorf("before: %v", err)
+			}
+		}
+		var steps atomic.Int32
+		migrate := func(db *DB) func() {
+			return func() {
+				done, err := db.Migrate(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				steps.Add(int32(len(done)))
+			}
+		}
+		atOnce(migrate(dbs[0]), migrate(dbs[1]), migrate(dbs[2]), migrate(dbs[3]))
+		all, err := dbs[0].Migrations(t.Context())
+		if err != nil || len(all) == 0 || int(steps.Load()) != len(all) {
+			t.Errorf("%d steps were taken, want each of %v once (%v)", steps.Load(), all, err)
+		}
+		for i, db := range dbs {
+			if err := db.Migrated(t.Context()); err != nil {
+				t.Errorf("instance %d: %v", i, err)
+			}
+			placed(t, db, onSale(t, db, 1, 1), 1)
+		}
+		audited(t, dbs[0])
+	})
+}
+
+func TestMigratedOnSQLite(t *testing.T) {
+	t.Parallel()
+	db := openRaw(t, dbtest.Database{Engine: dbtest.SQLite, DSN: t.TempDir() + "/seckill.db"}, PoolOptions{})
+	if err := db.Migrated(t.Context()); !errors.Is(err, ErrNotMigrated) {
+		t.Errorf("before: %v", err)
+	}
+	all, err := db.Migrations(t.Context())
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	for _, want := range []int{len(all), 0} {
+		if done, err := db.Migrate(t.Context()); err != nil || len(done) != want {
+			t.Errorf("%v, %v, want %d steps", done, err, want)
+		}
+	}
+	if err := db.Migrated(t.Context()); err != nil {
+		t.Error(err)
+	}
+	audited(t, db)
+}
+
+// What the shop relies on holds whatever the DSN says, and so every instance sees the same times and the same counts.
+func TestOurSettingsWin(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		plain := openDB(t, target)
+		cfg, err := mysql.ParseDSN(target.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Loc = time.FixedZone("far", 9*3600)
+		odd := strings.Replace(cfg.FormatDSN(), "loc=far", "loc=Asia%2FShanghai", 1)
+		if odd == cfg.FormatDSN() {
+			t.Fatalf("no zone in %s", odd)
+		}
+		odd += "&parseTime=false&clientFoundRows=true&interpolateParams=false&multiStatements=true" +
+			"&time_zone=%27%2B08%3A00%27&sql_mode=%27%27&innodb_lock_wait_timeout=1&wait_timeout=28800"
+		db := openRaw(t, dbtest.Database{Engine: target.Engine, DSN: odd}, PoolOptions{})
+		for query, want := range map[string]string{
+			"SELECT @@time_zone":                            "+00:00",
+			"SELECT @@wait_timeout":                         "10",
+			"SELECT @@innodb_lock_wait_timeout":             "5",
+			"SELECT INSTR(@@sql_mode, 'STRICT_ALL_TABLES')": "1",
+		} {
+			var got string
+			if err := db.gorm.Raw(query).Row().Scan(&got); err != nil || got != want {
+				t.Errorf("%s: %q (%v), want %q", query, got, err, want)
+			}
+		}
+		var isolation string
+		version, _ := parseServerVersion(db.Version())
+		if err := db.gorm.Raw("SELECT @@" + version.isolationVariable()).Row().Scan(&isolation); err != nil || isolation != "READ-COMMITTED" {
+			t.Errorf("isolation %q (%v)", isolation, err)
+		}
+		checkTwoZones(t, plain, db)
+	})
+}
+
+// checkTwoZones lets two instances serve the same vouchers and compares what they see.
+func checkTwoZones(t *testing.T, one, other *DB) {
+	t.Helper()
+	voucher := onSale(t, one, 3, 1)
+	o := placed(t, other, voucher, 1)
+	if apart := time.Since(o.CreatedAt); apart < -time.Minute || apart > time.Minute {
+		t.Errorf("placed at %s, it is %s", o.CreatedAt, time.Now())
+	}
+	if got := place(t, other, placement(voucher, 1, ""), placement(voucher, 2, ""))[0]; service.CodeOf(got.Err) != service.CodeAlreadyOrdered {
+		t.Errorf("a second order: %v", got.Err) // counting found rows instead of changed ones would let it pass
+	}
+	seen, err := NewOrders(one).Order(t.Context(), o.ID)
+	if err != nil || seen != o {
+		t.Errorf("one instance sees %+v, the other %+v (%v)", seen, o, err)
+	}
+	if _, err := change(t.Context(), other, o, "cancel"); err != nil {
+		t.Error(err)
+	}
+	for _, window := range []struct {
+		start, end time.Duration
+		want       service.Code
+	}{{-time.Minute, time.Minute, ""}, {-2 * time.Minute, -time.Minute, service.CodeEnded}, {time.Minute, 2 * time.Minute, service.CodeNotStarted}} {
+		now := time.Now()
+		voucher := createVoucher(t, one, service.NewVoucher{Title: "t", Stock: 2, UserLimit: 2, PayWithin: time.Second,
+			StartsAt: now.Add(window.start), EndsAt: now.Add(window.end)})
+		for _, db := range []*DB{one, other} {
+			if got := place(t, db, placement(voucher, 1, ""))[0]; service.CodeOf(got.Err) != window.want {
+				t.Errorf("window %+v: got %v", window, got.Err)
+			}
+		}
+	}
+}
+
+// zoneVariable hands a database to the process of TestAProcessInAnotherZone.
+const zoneVariable = "SECKILL_ZONE_TEST_DSN"
+
+// A process that lives in another time zone, with a DSN that says so, sells by the same times.
+func TestAProcessInAnotherZone(t *testing.T) {
+	if dsn := os.Getenv(zoneVariable); dsn != "" { // this is that process
+		if _, offset := time.Now().Zone(); offset != 14*3600 {
+			t.Fatalf("the zone is %d seconds off UTC, want 14 hours", offset)
+		}
+		lastID.Store(1 << 40) // ids are unique over both processes
+		open := func(dsn string) *DB { return openRaw(t, dbtest.Database{Engine: "mysql", DSN: dsn}, PoolOptions{}) }
+		checkTwoZones(t, open(dsn), open(dsn+"?loc=Local"))
+		return
+	}
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db := openDB(t, target)
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAProcessInAnotherZone$", "-test.v")
+		child.Env = append(os.Environ(), "TZ=Pacific/Kiritimati", zoneVariable+"="+target.DSN)
+		if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestAProcessInAnotherZone") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		orders, err := NewOrders(db).Orders(t.Context(), 1, 0, 10)
+		if err != nil || len(orders) == 0 {
+			t.Fatalf("the other process left no order: %v", err)
+		}
+		for _, o := range orders {
+			if apart := time.Since(o.CreatedAt); apart < -time.Minute || apart > time.Minute {
+				t.Errorf("placed at %s by the other process, it is %s", o.CreatedAt, time.Now())
+			}
+		}
+	})
+}
+
+func TestDSNsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for dsn, want := range map[string]string{
+		"://":                    "user:password",
+		"root@tcp(127.0.0.1:1)/": "names no database",
+	} {
+		if _, err := OpenMySQL(context.Background(), dsn, PoolOptions{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error that says %q", dsn, err, want)
+		}
+	}
+}
