@@ -116,7 +116,7 @@ func recordRefund(tx *gorm.DB, o *service.Order, payment service.Payment, eventI
 func recordPayment(tx *gorm.DB, o *service.Order, payment service.Payment, kind service.EventType, eventID idgen.ID, now time.Time) error {
 	reference := payment.ID
 	if !payment.HasMoved() {
-		reference = "order-" + o.ID.String()
+		reference = "order " + o.ID.String() // with a space, which no client's reference can have
 	}
 	row := paymentRow{
 		PaymentID: reference, OrderID: int64(o.ID), AmountCents: o.PriceCents,
