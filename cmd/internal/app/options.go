@@ -47,7 +47,7 @@ type Lock struct {
 	Lock         string        `enum:"none,redis" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
 	LockScope    string        `enum:"user,voucher" default:"user" help:"What a lock excludes: the same user (${default}), or all buyers of a voucher, to see what that costs."`
 	LockRequired bool          `help:"Refuse orders while the lock's servers are away, instead of going on with the database alone."`
-	LockLease    time.Duration `default:"30s" help:"How long a lock outlives its last renewal."`
+	LockLease    time.Duration `default:"10s" help:"How long a lock outlives its last renewal."`
 	LockTimeout  time.Duration `default:"250ms" help:"How long an order waits for the lock's servers to answer."`
 }
 
