@@ -94,7 +94,7 @@ func (f *fakeStore) Cancel(_ context.Context, id idgen.ID, user UserID, eventID 
 func (f *fakeStore) close(o *Order, reason CloseReason, eventID idgen.ID) {
 	o.Status, o.CloseReason, o.ClosedAt, o.PayBy = Closed, reason, f.now(), time.Time{}
 	o.Version++
-	f.vouchers[o.VoucherID].Stock++
+	f.take(f.vouchers[o.VoucherID], -1)
 	event := OrderCancelled
 	if reason == Expired {
 		event = OrderExpired
@@ -140,9 +140,11 @@ func (f *fakeStore) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[i
 }
 
 func (f *fakeStore) Voucher(ctx context.Context, id idgen.ID) (Voucher, error) {
-	if err := f.read(ctx, "Voucher", &f.voucherReads); err != nil {
+	answer, err := f.read(ctx, "Voucher", &f.voucherReads)
+	if err != nil {
 		return Voucher{}, err
 	}
+	defer answer()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v, ok := f.vouchers[id]
@@ -167,9 +169,11 @@ func (f *fakeStore) Vouchers(_ context.Context, before idgen.ID, limit int) (pag
 }
 
 func (f *fakeStore) Terms(ctx context.Context, id idgen.ID) (Terms, time.Time, error) {
-	if err := f.read(ctx, "Terms", &f.terms); err != nil {
+	answer, err := f.read(ctx, "Terms", &f.terms)
+	if err != nil {
 		return Terms{}, time.Time{}, err
 	}
+	defer answer()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v, ok := f.vouchers[id]
@@ -224,7 +228,7 @@ func (f *fakeStore) AddStock(_ context.Context, id idgen.ID, units int64, reques
 		}
 		f.restocks[key] = true
 		v.Total += units
-		v.Stock += units
+		f.take(v, -units)
 		return nil
 	})
 }

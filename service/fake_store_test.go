@@ -24,6 +24,7 @@ type fakeStore struct {
 	payments map[string]fakePayment
 	events   map[idgen.ID]EventType // by event id
 	sizes    []int                  // of the batches, in the order in which they came
+	stocks   []int64                // of the voucher, after each change of any
 	// offset is how far the database's clock is ahead of this machine's.
 	offset time.Duration
 
@@ -33,6 +34,8 @@ type fakeStore struct {
 	refuse func() error
 	// reading is called before each read, with the name of its method; its error is the method's.
 	reading func(ctx context.Context, method string) error
+	// answering is called after each read, while its answer is on the way.
+	answering func(method string)
 	// listing is called between the two statements of Buyers.
 	listing func()
 
@@ -80,6 +83,13 @@ func (f *fakeStore) add(v Voucher) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.vouchers[v.ID] = &v
+	f.stocks = append(f.stocks, v.Stock)
+}
+
+// take changes the stock.
+func (f *fakeStore) take(v *Voucher, units int64) {
+	v.Stock -= units
+	f.stocks = append(f.stocks, v.Stock)
 }
 
 // Place decides the batch order by order, each as if it were alone.
@@ -131,7 +141,7 @@ func (f *fakeStore) decide(id idgen.ID, p *Placement) {
 		p.Err = ErrSoldOut
 		return
 	}
-	v.Stock--
+	f.take(v, 1)
 	v.Placed++
 	o := &p.Order
 	o.Status, o.Version, o.CreatedAt, o.PayBy = Pending, 1, now, now.Add(p.PayWithin)
@@ -170,18 +180,27 @@ func (f *fakeStore) live(voucher idgen.ID, user UserID) (live []*Order) {
 	return live
 }
 
-func (f *fakeStore) read(ctx context.Context, method string, count *atomic.Int64) error {
+// read counts a read, and lets the hooks see it. The caller calls answer when it has read.
+func (f *fakeStore) read(ctx context.Context, method string, count *atomic.Int64) (answer func(), err error) {
 	count.Add(1)
 	if f.reading != nil {
-		return f.reading(ctx, method)
+		if err := f.reading(ctx, method); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return func() {
+		if f.answering != nil {
+			f.answering(method)
+		}
+	}, nil
 }
 
 func (f *fakeStore) Standing(ctx context.Context, voucher idgen.ID, user UserID, request string, limit int) (Order, error) {
-	if err := f.read(ctx, "Standing", &f.standings); err != nil {
+	answer, err := f.read(ctx, "Standing", &f.standings)
+	if err != nil {
 		return Order{}, err
 	}
+	defer answer()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if o := f.standing(voucher, user, request, limit); o != nil {
@@ -191,9 +210,11 @@ func (f *fakeStore) Standing(ctx context.Context, voucher idgen.ID, user UserID,
 }
 
 func (f *fakeStore) Buyers(ctx context.Context, voucher idgen.ID) ([]UserID, int64, error) {
-	if err := f.read(ctx, "Buyers", &f.buyersReads); err != nil {
+	answer, err := f.read(ctx, "Buyers", &f.buyersReads)
+	if err != nil {
 		return nil, 0, err
 	}
+	defer answer()
 	f.mu.Lock()
 	placed := f.vouchers[voucher].Placed
 	f.mu.Unlock()

@@ -160,8 +160,21 @@ func openShop(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
+		s.sales.Range(func(_, found any) bool {
+			for found.(*sale).soldOut.busy() {
+				time.Sleep(checkPace)
+			}
+			return true
+		})
 	})
 	return s
+}
+
+// busy tells whether the latch's goroutine is there.
+func (l *latch) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running
 }
 
 func buy(s *Shop, user UserID) error {
