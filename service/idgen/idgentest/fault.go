@@ -51,6 +51,9 @@ func meet[T any](ctx context.Context, f *Faults, op, owner string, effect func()
 		fault = (*pick)(op, owner)
 	}
 	f.count[fault].Add(1)
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
 	switch fault {
 	case Down:
 		return none, ErrFault

@@ -6,11 +6,11 @@ import (
 	"seckill/service/idgen"
 )
 
-// Set collects ids and fails the test on the first one that it has seen before. The zero Set is ready for use. It is
+// Set collects ids and fails the test on one that it has seen before. The zero Set is ready for use. It is
 // not safe for concurrent use.
 type Set struct{ seen map[idgen.ID]struct{} }
 
-// Add puts ids into the set. They have to be valid and new.
+// Add puts ids into the set. They have to be valid and new; the first one that is not fails the test.
 func (s *Set) Add(t testing.TB, ids ...idgen.ID) {
 	t.Helper()
 	if s.seen == nil {
@@ -18,10 +18,12 @@ func (s *Set) Add(t testing.TB, ids ...idgen.ID) {
 	}
 	for _, id := range ids {
 		if id <= 0 {
-			t.Fatalf("id %d is not positive", int64(id))
+			t.Errorf("id %d is not positive", int64(id))
+			return
 		}
 		if _, again := s.seen[id]; again {
-			t.Fatalf("id %d was handed out twice", id)
+			t.Errorf("id %d was handed out twice", id)
+			return
 		}
 		s.seen[id] = struct{}{}
 	}

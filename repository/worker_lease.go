@@ -1,0 +1,197 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"seckill/service/idgen"
+)
+
+// WorkerLeases is the idgen.LeaseStore in the database. Leases expire by the database's clock.
+type WorkerLeases struct{ db *DB }
+
+// WorkerLeases returns the store of worker leases.
+func (db *DB) WorkerLeases() *WorkerLeases { return &WorkerLeases{db: db} }
+
+// leaseRow is a row of worker_lease, with expires_at judged by the database.
+type leaseRow struct {
+	Pair        int
+	Owner       string
+	Fence       int64
+	Live        bool
+	EvenCeiling int64
+	OddCeiling  int64
+}
+
+func (r leaseRow) grant() idgen.Grant {
+	return idgen.Grant{
+		Pair: r.Pair, Owner: r.Owner, Fence: uint64(r.Fence),
+		Ceilings: idgen.Ceilings{r.EvenCeiling, r.OddCeiling},
+	}
+}
+
+// Acquire implements idgen.LeaseStore. Each try looks for a pair and takes it by one conditional statement, which fails
+// when somebody else was faster. Everything is decided by that statement; what was read before is a hint.
+func (s *WorkerLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (idgen.Grant, error) {
+	if err := s.checkLayout(ctx, want.Layout); err != nil {
+		return idgen.Grant{}, err
+	}
+	for attempt := 0; ; attempt++ {
+		rows, err := s.read(ctx, want.First, want.Count)
+		if err != nil {
+			return idgen.Grant{}, err
+		}
+		row, known, ok := choosePair(rows, want)
+		if !ok {
+			return idgen.Grant{}, idgen.ErrNoWorker
+		}
+		taken, err := s.take(ctx, row, known, want)
+		if err != nil {
+			return idgen.Grant{}, err
+		}
+		if taken {
+			return s.granted(ctx, row, want.Owner)
+		}
+		if !pause(ctx, attempt) {
+			return idgen.Grant{}, context.Cause(ctx)
+		}
+	}
+}
+
+// checkLayout puts the layout down if it is the first one, and compares it with the one that is there.
+func (s *WorkerLeases) checkLayout(ctx context.Context, layout string) error {
+	put := "INSERT INTO worker_layout (id, layout) VALUES (1, ?)" + s.db.dialect.orSkip("worker_layout", "id")
+	if _, err := s.exec(ctx, put, layout); err != nil {
+		return err
+	}
+	var stored string
+	if err := s.query(ctx, &stored, "SELECT layout FROM worker_layout WHERE id = 1"); err != nil {
+		return err
+	}
+	if stored != layout {
+		return fmt.Errorf("%w: ids of this database are made with %s, not with %s", idgen.ErrLayout, stored, layout)
+	}
+	return nil
+}
+
+func (s *WorkerLeases) read(ctx context.Context, first, count int) (rows []leaseRow, err error) {
+	err = s.query(ctx, &rows, "SELECT pair, owner, fence, owner <> '' AND expires_at > "+s.db.dialect.nowLate+
+		" AS live, even_ceiling, odd_ceiling FROM worker_lease WHERE pair >= ? AND pair < ?", first, first+count)
+	return rows, err
+}
+
+// choosePair returns the pair to take: the owner's own, or else the free one with the lowest ceilings. known is false
+// for a pair that was never leased.
+func choosePair(rows []leaseRow, want idgen.LeaseRequest) (best leaseRow, known, ok bool) {
+	seen := make(map[int]bool, len(rows))
+	for _, r := range rows {
+		seen[r.Pair] = true
+		if r.Owner == want.Owner {
+			return r, true, true
+		}
+		if !r.Live && (!ok || min(r.EvenCeiling, r.OddCeiling) < min(best.EvenCeiling, best.OddCeiling)) {
+			best, known, ok = r, true, true
+		}
+	}
+	if ok && min(best.EvenCeiling, best.OddCeiling) == 0 {
+		return best, true, true
+	}
+	for p := want.First; p < want.First+want.Count; p++ {
+		if !seen[p] {
+			return leaseRow{Pair: p}, false, true
+		}
+	}
+	return best, known, ok
+}
+
+// take takes the pair, unless it changed hands or was renewed since it was read.
+func (s *WorkerLeases) take(ctx context.Context, row leaseRow, known bool, want idgen.LeaseRequest) (bool, error) {
+	if !known {
+		n, err := s.exec(ctx, "INSERT INTO worker_lease (pair, owner, fence, expires_at, even_ceiling, odd_ceiling)"+
+			" VALUES (?, ?, 1, "+s.db.dialect.lateMillis()+", 0, 0)"+s.db.dialect.orSkip("worker_lease", "pair"),
+			row.Pair, want.Owner, want.TTL.Milliseconds())
+		return n == 1, err
+	}
+	n, err := s.exec(ctx, "UPDATE worker_lease SET owner = ?, fence = fence + 1, expires_at = "+s.db.dialect.lateMillis()+
+		" WHERE pair = ? AND fence = ? AND (owner = ? OR owner = '' OR expires_at <= "+s.db.dialect.nowLate+")",
+		want.Owner, want.TTL.Milliseconds(), row.Pair, row.Fence, want.Owner)
+	return n == 1, err
+}
+
+// granted reads the pair that was taken. Nobody else changes its row now.
+func (s *WorkerLeases) granted(ctx context.Context, row leaseRow, owner string) (idgen.Grant, error) {
+	rows, err := s.read(ctx, row.Pair, 1)
+	if err != nil {
+		return idgen.Grant{}, err
+	}
+	if len(rows) != 1 || rows[0].Owner != owner {
+		return idgen.Grant{}, fmt.Errorf("%w: pair %d was taken again at once", idgen.ErrLeaseLost, row.Pair)
+	}
+	return rows[0].grant(), nil
+}
+
+// Renew implements idgen.LeaseStore.
+func (s *WorkerLeases) Renew(ctx context.Context, held idgen.Grant, ttl time.Duration, c idgen.Ceilings) error {
+	n, err := s.exec(ctx, "UPDATE worker_lease SET expires_at = "+s.db.dialect.lateMillis()+
+		", even_ceiling = CASE WHEN even_ceiling < ? THEN ? ELSE even_ceiling END"+
+		", odd_ceiling = CASE WHEN odd_ceiling < ? THEN ? ELSE odd_ceiling END"+
+		" WHERE pair = ? AND owner = ? AND fence = ?",
+		ttl.Milliseconds(), c[0], c[0], c[1], c[1], held.Pair, held.Owner, held.Fence)
+	if err != nil || n == 1 {
+		return err
+	}
+	// MySQL counts rows that changed: a second renewal within the same millisecond is none.
+	var holds int64
+	err = s.query(ctx, &holds, "SELECT COUNT(*) FROM worker_lease WHERE pair = ? AND owner = ? AND fence = ?",
+		held.Pair, held.Owner, held.Fence)
+	if err == nil && holds == 0 {
+		err = idgen.ErrLeaseLost
+	}
+	return err
+}
+
+// Release implements idgen.LeaseStore.
+func (s *WorkerLeases) Release(ctx context.Context, held idgen.Grant, c idgen.Ceilings) error {
+	_, err := s.exec(ctx, "UPDATE worker_lease SET owner = '', expires_at = "+s.db.dialect.nowLate+
+		", even_ceiling = ?, odd_ceiling = ? WHERE pair = ? AND owner = ? AND fence = ?",
+		c[0], c[1], held.Pair, held.Owner, held.Fence)
+	return err
+}
+
+// lateMillis is the expression for nowLate plus a parameter's milliseconds.
+func (d dialect) lateMillis() string {
+	if d.name == sqliteDialect.name {
+		return "(" + d.nowLate + " + ?)"
+	}
+	return d.nowLate + " + INTERVAL ? * 1000 MICROSECOND"
+}
+
+// leaseTries is how often a statement is sent before its failure is passed on: the generator keeps trying anyway, and
+// wants to know.
+const leaseTries = 3
+
+func (s *WorkerLeases) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	for attempt := 0; attempt < leaseTries; attempt++ {
+		res := s.db.session(ctx).Exec(query, args...)
+		if err = res.Error; err == nil {
+			return res.RowsAffected, nil
+		}
+		if !passing(err) || !pause(ctx, attempt) {
+			break
+		}
+	}
+	return 0, fmt.Errorf("worker leases: %w", err)
+}
+
+func (s *WorkerLeases) query(ctx context.Context, dst any, query string, args ...any) error {
+	for attempt := 0; ; attempt++ {
+		err := s.db.session(ctx).Raw(query, args...).Scan(dst).Error
+		if err == nil {
+			return nil
+		}
+		if attempt+1 == leaseTries || !passing(err) || !pause(ctx, attempt) {
+			return fmt.Errorf("worker leases: %w", err)
+		}
+	}
+}
