@@ -39,6 +39,15 @@ type Publisher interface {
 	Publish(ctx context.Context, events []Event) []error
 }
 
+// Same is the result of publishing n events that all fare alike.
+func Same(n int, err error) []error {
+	results := make([]error, n)
+	for i := range results {
+		results[i] = err
+	}
+	return results
+}
+
 // Handler takes one event. It may be called by several goroutines at once, also for the same event. nil acknowledges
 // the event: whatever it caused must be durable by then. ErrPoison gives the event up. Any other error has the event
 // delivered again, after a pause that the broker chooses; other events go on meanwhile.

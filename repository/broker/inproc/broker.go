@@ -7,6 +7,7 @@ package inproc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,26 +22,24 @@ type Options struct {
 	// those that have ever subscribed.
 	Groups []string
 
-	Queue   int // events that may wait for each group; publishing blocks when they do. Default 1024
-	Workers int // events that one subscription handles side by side; those of one key stay in order. Default 16
+	Queue   int // events that may wait at each subscription; publishing blocks when they do. Default 1024
+	Workers int // events that a subscription handles side by side; default 16
 
-	// Redeliveries is how often an event is delivered again whose handler failed, before that is its publisher's
-	// matter. The first comes after RedeliveryPause, each further one after twice as long. Default 5, from 10 ms on.
-	Redeliveries    int
-	RedeliveryPause time.Duration
+	// Tries is how often an event is delivered whose handler fails, before that is its publisher's matter: the first
+	// repetition comes after Pause, each further one after twice as long. Default 6, from 10 ms on.
+	Tries int
+	Pause time.Duration
 
 	// DeadLetter is told of events that a handler gave up with ErrPoison; nothing else keeps them. May be nil.
 	DeadLetter func(group string, e outbox.Event, err error)
 }
 
 func (o *Options) setDefaults() {
-	for value, def := range map[*int]int{&o.Queue: 1024, &o.Workers: 16, &o.Redeliveries: 5} {
-		if *value <= 0 {
-			*value = def
-		}
+	if o.Tries <= 0 {
+		o.Tries = 6
 	}
-	if o.RedeliveryPause <= 0 {
-		o.RedeliveryPause = 10 * time.Millisecond
+	if o.Pause <= 0 {
+		o.Pause = 10 * time.Millisecond
 	}
 	if o.DeadLetter == nil {
 		o.DeadLetter = func(string, outbox.Event, error) {}
@@ -50,12 +49,12 @@ func (o *Options) setDefaults() {
 // Broker implements outbox.Broker. It keeps the payloads of events until they are handled, also when Publish has
 // returned before.
 type Broker struct {
-	opts   Options
-	closed chan struct{}
+	opts  Options
+	ended context.Context // closed
+	close context.CancelFunc
 
 	mu     sync.Mutex
-	done   bool
-	groups map[string]*group
+	groups map[string][]*outbox.Lanes // the subscriptions of each group
 }
 
 var _ outbox.Broker = (*Broker)(nil)
@@ -63,94 +62,115 @@ var _ outbox.Broker = (*Broker)(nil)
 // New opens a broker. It starts no goroutine until somebody subscribes.
 func New(opts Options) *Broker {
 	opts.setDefaults()
-	b := &Broker{opts: opts, closed: make(chan struct{}), groups: map[string]*group{}}
+	b := &Broker{opts: opts, groups: map[string][]*outbox.Lanes{}}
+	b.ended, b.close = context.WithCancel(context.Background())
 	for _, name := range opts.Groups {
-		b.groups[name] = newGroup(name, opts)
+		b.groups[name] = nil
 	}
 	return b
 }
 
+// target is a group at the time of a call.
+type target struct {
+	name          string
+	subscriptions []*outbox.Lanes
+}
+
 // Publish hands the events to every group and waits until all have acknowledged.
 func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
-	call := newCall(len(events))
-	groups, err := b.present()
+	targets, err := b.targets()
 	if err != nil {
-		call.fail(err)
-		return call.verdicts(nil)
+		return outbox.Same(len(events), err)
 	}
-	call.expect(len(groups))
+	call := newCall(len(events), len(targets))
 	for i, e := range events {
-		for _, g := range groups {
-			select {
-			case g.lane(e.Key) <- delivery{event: e, call: call, index: i}:
-			case <-ctx.Done():
-				return call.verdicts(outbox.ErrUnavailable)
-			case <-b.closed:
-				return call.verdicts(outbox.ErrClosed)
+		for _, t := range targets {
+			// By key, so that the events of one key stay in order.
+			subscription := t.subscriptions[uint64(e.Key)%uint64(len(t.subscriptions))]
+			err := subscription.Deliver(ctx, e, func(err error) { call.answer(i, b.judge(t.name, e, err)) })
+			if err != nil {
+				call.answer(i, fmt.Errorf("%w: %s: %w", outbox.ErrUnavailable, t.name, err))
 			}
 		}
 	}
 	select {
 	case <-call.done:
-		return call.verdicts(nil)
 	case <-ctx.Done():
-		return call.verdicts(outbox.ErrUnavailable)
-	case <-b.closed:
+	case <-b.ended.Done():
 		return call.verdicts(outbox.ErrClosed)
 	}
+	return call.verdicts(outbox.ErrUnavailable)
 }
 
-// present returns the groups if each has somebody who listens.
-func (b *Broker) present() ([]*group, error) {
+// judge makes a confirmation of what a subscription says.
+func (b *Broker) judge(group string, e outbox.Event, err error) error {
+	if errors.Is(err, outbox.ErrPoison) {
+		b.opts.DeadLetter(group, e, err)
+		return nil
+	}
+	return err
+}
+
+// targets returns the groups if each has somebody who listens.
+func (b *Broker) targets() ([]target, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.done {
+	if b.ended.Err() != nil {
 		return nil, outbox.ErrClosed
 	}
-	all := make([]*group, 0, len(b.groups))
-	for name, g := range b.groups {
-		if g.members.Load() == 0 {
+	targets := make([]target, 0, len(b.groups))
+	for name, subscriptions := range b.groups {
+		if len(subscriptions) == 0 {
 			return nil, fmt.Errorf("%w: nobody subscribes to %s", outbox.ErrUnavailable, name)
 		}
-		all = append(all, g)
+		targets = append(targets, target{name, subscriptions})
 	}
-	if len(all) == 0 {
+	if len(targets) == 0 {
 		return nil, fmt.Errorf("%w: nobody subscribes", outbox.ErrUnavailable)
 	}
-	return all, nil
+	return targets, nil
 }
 
 // Subscribe handles the group's events until ctx ends or the broker is closed.
-func (b *Broker) Subscribe(ctx context.Context, name string, handle outbox.Handler) error {
-	b.mu.Lock()
-	if b.done {
-		b.mu.Unlock()
-		return outbox.ErrClosed
-	}
-	g := b.groups[name]
-	if g == nil {
-		g = newGroup(name, b.opts)
-		b.groups[name] = g
-	}
-	g.members.Add(1)
-	b.mu.Unlock()
-
+func (b *Broker) Subscribe(ctx context.Context, group string, handle outbox.Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-b.closed:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	g.serve(ctx, handle)
-	select {
-	case <-b.closed:
-		return outbox.ErrClosed
-	default:
-		return nil
+	defer context.AfterFunc(b.ended, cancel)()
+	lanes := outbox.StartLanes(ctx, outbox.LanesConfig{
+		Workers: b.opts.Workers, Queue: b.opts.Queue, Tries: b.opts.Tries, Pause: outbox.Pause{First: b.opts.Pause},
+	}, handle)
+	if b.join(group, lanes) {
+		<-ctx.Done()
+		b.leave(group, lanes)
 	}
+	lanes.Stop()
+	if b.ended.Err() != nil {
+		return outbox.ErrClosed
+	}
+	return nil
+}
+
+func (b *Broker) join(group string, lanes *outbox.Lanes) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended.Err() != nil {
+		return false
+	}
+	b.groups[group] = append(b.groups[group][:len(b.groups[group]):len(b.groups[group])], lanes)
+	return true
+}
+
+// leave replaces the slice, which calls of Publish may be reading.
+func (b *Broker) leave(group string, lanes *outbox.Lanes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var others []*outbox.Lanes
+	for _, l := range b.groups[group] {
+		if l != lanes {
+			others = append(others, l)
+		}
+	}
+	b.groups[group] = others
 }
 
 // Close fails what is not confirmed with ErrClosed and ends all subscriptions; it does not wait for their handlers,
@@ -158,9 +178,6 @@ func (b *Broker) Subscribe(ctx context.Context, name string, handle outbox.Handl
 func (b *Broker) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.done {
-		b.done = true
-		close(b.closed)
-	}
+	b.close()
 	return nil
 }

@@ -79,7 +79,7 @@ func TestConfirmationWaitsForTheHandler(t *testing.T) {
 
 // A handler that fails for good is its publisher's matter in the end, so that the row's own back-off takes over.
 func TestHandlerThatKeepsFailing(t *testing.T) {
-	b := inproc.New(inproc.Options{Groups: []string{"points"}, Redeliveries: 2, RedeliveryPause: time.Millisecond})
+	b := inproc.New(inproc.Options{Groups: []string{"points"}, Tries: 3, Pause: time.Millisecond})
 	defer b.Close()
 	failure := errors.New("not today")
 	calls := 0

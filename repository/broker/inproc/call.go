@@ -1,52 +1,29 @@
 package inproc
 
-import (
-	"sync"
-
-	"seckill/service/outbox"
-)
-
-// delivery is one event on its way to one group.
-type delivery struct {
-	event  outbox.Event
-	call   *call
-	index  int // of the event in its call
-	failed int // deliveries before this one
-}
+import "sync"
 
 // call collects the acknowledgements of one call of Publish. They may go on arriving when Publish has returned.
 type call struct {
-	done chan struct{} // closed when every event has its verdict
+	done chan struct{} // closed when every event has all its answers
 
 	mu      sync.Mutex
-	left    int   // events without a verdict
+	left    int   // events that miss an answer
 	missing []int // of each event: groups that have not answered yet
 	results []error
 }
 
-func newCall(events int) *call {
+func newCall(events, groups int) *call {
 	c := &call{done: make(chan struct{}), left: events, missing: make([]int, events), results: make([]error, events)}
+	for i := range c.missing {
+		c.missing[i] = groups
+	}
 	if events == 0 {
 		close(c.done)
 	}
 	return c
 }
 
-// expect sets how many groups have to acknowledge each event.
-func (c *call) expect(groups int) {
-	for i := range c.missing {
-		c.missing[i] = groups
-	}
-}
-
-// fail gives every event the same verdict.
-func (c *call) fail(err error) {
-	for i := range c.results {
-		c.results[i] = err
-	}
-}
-
-// answer takes what one group says about one event; the last one to answer settles it, any failure fails it.
+// answer takes what one group says about one event. Any failure fails the event.
 func (c *call) answer(index int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +44,7 @@ func (c *call) verdicts(absent error) []error {
 	defer c.mu.Unlock()
 	results := make([]error, len(c.results))
 	for i, err := range c.results {
-		if c.missing[i] > 0 && err == nil {
+		if err == nil && c.missing[i] > 0 {
 			err = absent
 		}
 		results[i] = err

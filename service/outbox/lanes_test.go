@@ -1,0 +1,145 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"seckill/service/outbox"
+)
+
+func TestLanesKeepTheOrderOfAKeyAndGoOnBesideAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var took []string
+		start := time.Now()
+		lanes := outbox.StartLanes(t.Context(), outbox.LanesConfig{Workers: 4}, func(_ context.Context, e outbox.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Key == 7 && time.Since(start) < time.Minute {
+				return errors.New("not now")
+			}
+			took = append(took, fmt.Sprintf("%d/%d", e.Key, e.Version))
+			return nil
+		})
+		defer lanes.Stop()
+		var settled sync.Map
+		for version := 1; version <= 3; version++ {
+			for key := int64(1); key <= 20; key++ {
+				if err := lanes.Deliver(t.Context(), outbox.Event{Key: key, Version: version}, func(err error) {
+					settled.Store(fmt.Sprintf("%d/%d", key, version), err)
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		synctest.Wait()
+		if len(took) != 3*19 {
+			t.Errorf("%d events went on beside those that fail, want %d", len(took), 3*19)
+		}
+		for key := 1; key <= 20; key++ {
+			if key == 7 {
+				continue
+			}
+			at := func(version int) int { return slices.Index(took, fmt.Sprintf("%d/%d", key, version)) }
+			if at(1) > at(2) || at(2) > at(3) {
+				t.Errorf("key %d: handled at %d, %d, %d", key, at(1), at(2), at(3))
+			}
+		}
+		time.Sleep(time.Minute + 5*time.Second) // the longest pause
+		synctest.Wait()
+		for version := 1; version <= 3; version++ {
+			if err, ok := settled.Load(fmt.Sprintf("7/%d", version)); !ok || err != nil {
+				t.Errorf("the failed event was settled: %v, with %v", ok, err)
+			}
+		}
+	})
+}
+
+func TestLanesSettleEverythingOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failure := errors.New("no")
+		lanes := outbox.StartLanes(t.Context(), outbox.LanesConfig{Workers: 2, Queue: 40, Tries: 3}, func(ctx context.Context, e outbox.Event) error {
+			switch e.Type {
+			case "poison":
+				return outbox.ErrPoison
+			case "fails":
+				return failure
+			case "waits":
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		})
+		got := map[string][]error{}
+		var mu sync.Mutex
+		deliver := func(kind string, key int64) {
+			err := lanes.Deliver(t.Context(), outbox.Event{Type: kind, Key: key}, func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				got[kind] = append(got[kind], err)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		deliver("poison", 1)
+		deliver("fails", 1)
+		time.Sleep(time.Second)
+		for key := range int64(16) {
+			deliver("waits", key) // both lanes
+		}
+		for key := range int64(16) {
+			deliver("behind", key)
+		}
+		synctest.Wait()
+		lanes.Stop()
+		for kind, want := range map[string]error{"poison": outbox.ErrPoison, "fails": failure, "waits": outbox.ErrUnavailable, "behind": outbox.ErrUnavailable} {
+			n := 1
+			if kind == "waits" || kind == "behind" {
+				n = 16
+			}
+			if len(got[kind]) != n || !errors.Is(got[kind][0], want) {
+				t.Errorf("%s was settled with %v, want %d times %v", kind, got[kind], n, want)
+			}
+		}
+		if err := lanes.Deliver(t.Context(), outbox.Event{}, func(error) { t.Error("settled") }); !errors.Is(err, outbox.ErrUnavailable) {
+			t.Errorf("delivered to lanes that have ended: %v", err)
+		}
+	})
+}
+
+func TestFullLanesHoldTheirBrokerUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		lanes := outbox.StartLanes(t.Context(), outbox.LanesConfig{Workers: 1, Queue: 2}, func(context.Context, outbox.Event) error {
+			<-release
+			return nil
+		})
+		var settled atomic.Int32
+		count := func(error) { settled.Add(1) }
+		for range 3 { // one with the worker, two in the queue
+			if err := lanes.Deliver(t.Context(), outbox.Event{}, count); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := lanes.Deliver(ctx, outbox.Event{}, count); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a full lane: %v, want the deadline", err)
+		}
+		close(release)
+		synctest.Wait()
+		lanes.Stop()
+		if settled.Load() != 3 {
+			t.Errorf("%d settled, want 3", settled.Load())
+		}
+	})
+}
