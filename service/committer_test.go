@@ -177,7 +177,7 @@ func hotVouchers(t *testing.T, set func(*Config)) (batches map[idgen.ID]int) {
 	deadline := time.Now().Add(time.Second / 5)
 	for v := range idgen.ID(20) {
 		store.sell(v+1, 1_000_000, 1)
-		clients := 1 + int(v)*3 // from one client to 58
+		clients := 1 + int(v) // from one client to 20
 		for client := range clients {
 			wg.Go(func() {
 				for i := 0; time.Now().Before(deadline); i++ {

@@ -71,11 +71,11 @@ func newFakeStore() *fakeStore {
 
 func (f *fakeStore) now() time.Time { return time.Now().Add(f.offset) }
 
-// sell adds a voucher that has been on sale for an hour and will be for another.
+// sell adds a voucher that is on sale from now on, for an hour.
 func (f *fakeStore) sell(id idgen.ID, stock int64, limit int) {
 	now := f.now()
 	f.add(Voucher{ID: id, Title: "Coffee", PriceCents: 990, PayWithin: 15 * time.Minute, Terms: Terms{
-		Total: stock, Stock: stock, UserLimit: limit, StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
+		Total: stock, Stock: stock, UserLimit: limit, StartsAt: now, EndsAt: now.Add(time.Hour),
 	}})
 }
 

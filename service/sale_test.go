@@ -1,0 +1,301 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func openSale(t testing.TB, s *Shop) *sale {
+	t.Helper()
+	sale, err := s.sale(t.Context(), voucherID)
+	wantNoError(t, err)
+	return sale
+}
+
+func TestVoucherIsReadOncePerTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 1, 1)
+		s := openShop(t, store, func(c *Config) { c.VoucherTTL = time.Second })
+		sale := openSale(t, s)
+		store.reading = func(context.Context, string) error { time.Sleep(10 * time.Millisecond); return nil }
+		for range 3 {
+			before := store.voucherReads.Load()
+			var wg sync.WaitGroup
+			for range 1000 {
+				wg.Go(func() {
+					c, err := sale.voucher(t.Context())
+					if err != nil || c.Title != "Coffee" {
+						t.Error(c, err)
+					}
+				})
+			}
+			wg.Wait()
+			_, err := sale.voucher(t.Context())
+			wantNoError(t, err)
+			if n := store.voucherReads.Load() - before; n != 1 {
+				t.Errorf("%d reads for a thousand callers", n)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestSharedReadOfAVoucherFails(t *testing.T) {
+	failures := map[string]struct {
+		fail func(ctx context.Context) error
+		code Code
+	}{
+		"error":   {func(context.Context) error { return ErrUnavailable }, CodeUnavailable},
+		"panic":   {func(context.Context) error { panic("a defect") }, CodeInternal},
+		"silence": {func(ctx context.Context) error { <-ctx.Done(); return Unavailable(ctx.Err()) }, CodeUnavailable},
+	}
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFakeStore()
+				store.sell(voucherID, 1, 1)
+				s := openShop(t, store)
+				sale := openSale(t, s)
+				store.reading = func(ctx context.Context, _ string) error {
+					time.Sleep(time.Millisecond) // so that all callers have joined
+					return f.fail(ctx)
+				}
+				before, start := store.voucherReads.Load(), time.Now()
+				var wg sync.WaitGroup
+				for range 100 {
+					wg.Go(func() {
+						_, err := sale.voucher(t.Context())
+						wantCode(t, err, f.code)
+					})
+				}
+				wg.Wait()
+				if n := store.voucherReads.Load() - before; n != 1 {
+					t.Errorf("%d reads failed for a hundred callers", n)
+				}
+				if took := time.Since(start); took > readTimeout {
+					t.Errorf("the failure took %v", took)
+				}
+				store.reading = nil
+				_, err := sale.voucher(t.Context())
+				wantNoError(t, err)
+			})
+		})
+	}
+}
+
+// One who leaves does not take the read with him.
+func TestLeavingASharedRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 1, 1)
+		s := openShop(t, store)
+		sale := openSale(t, s)
+		store.reading = func(ctx context.Context, _ string) error {
+			time.Sleep(10 * time.Millisecond)
+			return ctx.Err()
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("gone")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := sale.voucher(ctx)
+			wantCode(t, err, CodeUnavailable)
+			if !errors.Is(err, gone) {
+				t.Errorf("%v hides why", err)
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			_, err := sale.voucher(t.Context())
+			wantNoError(t, err)
+		})
+		synctest.Wait()
+		cancel(gone)
+		wg.Wait()
+	})
+}
+
+func TestOwnChangesAreSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 10, 1)
+		s := openShop(t, store)
+		wantNoError(t, buy(s, 1))
+		price := int64(500)
+		v, err := s.ChangeVoucher(t.Context(), voucherID, VoucherChange{PriceCents: &price})
+		if err != nil || v.PriceCents != 500 {
+			t.Fatal(v, err)
+		}
+		order, _, err := s.PlaceOrder(t.Context(), PlaceRequest{VoucherID: voucherID, UserID: 2})
+		if err != nil || order.PriceCents != 500 {
+			t.Errorf("sold at %d (%v) after the price was changed to 500", order.PriceCents, err)
+		}
+		_, err = s.EndSale(t.Context(), voucherID)
+		wantNoError(t, err)
+		before := store.commits.Load()
+		wantCode(t, buy(s, 3), CodeEnded)
+		if store.commits.Load() != before {
+			t.Error("the gate did not know that the sale is over")
+		}
+	})
+}
+
+// A read that began before a change must not be kept as the newest after it.
+func TestChangeOvertakesARead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 10, 1)
+		s := openShop(t, store)
+		sale := openSale(t, s)
+		onItsWay := make(chan struct{})
+		first := true
+		store.answering = func(string) {
+			if first {
+				first = false
+				<-onItsWay
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = sale.voucher(t.Context()) })
+		synctest.Wait()
+		title := "Tea"
+		_, err := s.ChangeVoucher(t.Context(), voucherID, VoucherChange{Title: &title})
+		wantNoError(t, err)
+		close(onItsWay)
+		wg.Wait()
+		if c, err := sale.voucher(t.Context()); err != nil || c.Title != title {
+			t.Errorf("%q is shown after the title was changed to %q (%v)", c.Title, title, err)
+		}
+	})
+}
+
+func TestOtherInstanceFollowsWithinTheTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 10, 1)
+		there := openShop(t, store, func(c *Config) { c.VoucherTTL = time.Second })
+		sale := openSale(t, there)
+		_, err := sale.voucher(t.Context())
+		wantNoError(t, err)
+		title := "Tea"
+		_, err = openShop(t, store).ChangeVoucher(t.Context(), voucherID, VoucherChange{Title: &title})
+		wantNoError(t, err)
+		if c, _ := sale.voucher(t.Context()); c.Title != "Coffee" {
+			t.Errorf("%q: the copy was not kept", c.Title)
+		}
+		time.Sleep(time.Second)
+		if c, _ := sale.voucher(t.Context()); c.Title != title {
+			t.Errorf("after the TTL: %q", c.Title)
+		}
+	})
+}
+
+// window puts a voucher on sale from a minute from now, by the database's clock, for a minute.
+func window(store *fakeStore) (start, end time.Time) {
+	start = store.now().Add(time.Minute)
+	end = start.Add(time.Minute)
+	store.add(Voucher{ID: voucherID, PriceCents: 1, PayWithin: time.Minute, Terms: Terms{
+		Total: 100, Stock: 100, UserLimit: 1, StartsAt: start, EndsAt: end,
+	}})
+	return start, end
+}
+
+// The window is the database's, whatever this machine's clock says, and exact to its edges.
+func TestSaleWindow(t *testing.T) {
+	for name, offset := range map[string]time.Duration{
+		"same clock": 0, "database ahead": 7 * time.Hour, "database behind": -7 * time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFakeStore()
+				store.offset = offset
+				start, end := window(store)
+				s := openShop(t, store)
+				edges := []struct {
+					at   time.Time
+					code Code
+				}{
+					{start.Add(-30 * time.Second), CodeNotStarted},
+					{start.Add(-time.Millisecond), CodeNotStarted}, // carried on from the copy before
+					{start.Add(-1), CodeNotStarted},
+					{start, ""},
+					{end.Add(-time.Millisecond), ""},
+					{end.Add(-1), ""},
+					{end, CodeEnded},
+					{end.Add(time.Hour), CodeEnded},
+				}
+				for i, edge := range edges {
+					time.Sleep(edge.at.Sub(store.now()))
+					err := buy(s, UserID(i+1))
+					wantCode(t, err, edge.code)
+					var e *Error
+					if !errors.As(err, &e) {
+						continue
+					}
+					if e.Voucher == nil || !e.Voucher.StartsAt.Equal(start) || !e.Voucher.EndsAt.Equal(end) || !e.Voucher.ServerTime.Equal(edge.at) {
+						t.Errorf("at %v the refusal carries %+v", edge.at, e.Voucher)
+					}
+				}
+				if n := store.placedOrders(); n != 3 {
+					t.Errorf("%d orders", n)
+				}
+				wantAudit(t, store)
+			})
+		})
+	}
+}
+
+// The gate must not refuse a buyer after the start because its copy took long to read.
+func TestSlowReadDoesNotDelayTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		start, _ := window(store)
+		s := openShop(t, store)
+		openSale(t, s)
+		store.answering = func(method string) {
+			if method == "Voucher" {
+				time.Sleep(800 * time.Millisecond)
+			}
+		}
+		time.Sleep(start.Add(-900 * time.Millisecond).Sub(store.now()))
+		wantCode(t, buy(s, 1), CodeNotStarted) // its copy is that of 900 ms before the start, and fresh until after it
+		reads := store.voucherReads.Load()
+		time.Sleep(start.Sub(store.now()))
+		wantNoError(t, buy(s, 2))
+		if store.voucherReads.Load() != reads {
+			t.Error("the copy was read again: this test needs the old one")
+		}
+	})
+}
+
+// Before the start the gate refuses alone: no transaction, no read of the stock row.
+func TestEarlyRequestsCostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		window(store)
+		s := openShop(t, store)
+		for u := range UserID(1000) {
+			wantCode(t, buy(s, u+1), CodeNotStarted)
+		}
+		if store.commits.Load() != 0 || store.terms.Load() != 0 || store.voucherReads.Load() > 2 {
+			t.Errorf("%d transactions, %d and %d reads", store.commits.Load(), store.terms.Load(), store.voucherReads.Load())
+		}
+	})
+}
+
+func TestVoucherThatIsNotThere(t *testing.T) {
+	store := newFakeStore()
+	s := openShop(t, store)
+	for range 100 {
+		wantCode(t, buy(s, 1), CodeNotFound)
+	}
+	s.sales.Range(func(id, _ any) bool {
+		t.Errorf("a stranger made the shop remember voucher %v", id)
+		return true
+	})
+}
