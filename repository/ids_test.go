@@ -22,7 +22,8 @@ func TestWorkerLeases(t *testing.T) {
 			}
 			return idgentest.LeaseBackend{
 				Open: func(t *testing.T) idgen.LeaseStore { return process(t, db, target).WorkerLeases() },
-				TTL:  600 * time.Millisecond,
+				TTL:  800 * time.Millisecond,
+				Long: time.Minute,
 			}
 		})
 	})
