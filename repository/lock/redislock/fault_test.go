@@ -330,3 +330,28 @@ func TestReleasedBeforeSubscription(t *testing.T) {
 		t.Errorf("got in after %v", d)
 	}
 }
+
+// TestRepeatedReleaseLeavesAnothersLock: the release took effect, its reply was lost, and another got the lock before
+// the release was sent again.
+func TestRepeatedReleaseLeavesAnothersLock(t *testing.T) {
+	r := newRig(t, redislock.Options{Lease: time.Minute})
+	lease := mustAcquire(t, r.locker)
+	isRelease := faultproxy.Contains("redisson_lock__channel")
+	fault := r.proxy.DropReply(isRelease)
+	var next lock.Lease
+	r.proxy.CutOnRequest(func(request []byte) bool {
+		if isRelease(request) { // the second one: the fault before this took the first
+			next = mustAcquire(t, r.other)
+		}
+		return false
+	})
+	mustRelease(t, lease)
+	fault.Wait(t)
+	if next == nil {
+		t.Fatal("the release was not repeated")
+	}
+	if d := r.depth(t); d != "1" {
+		t.Errorf("depth %s: the second release took another's lock", d)
+	}
+	mustRelease(t, next)
+}
