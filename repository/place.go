@@ -23,14 +23,16 @@ func (s *Orders) Place(ctx context.Context, voucherID idgen.ID, batch []*service
 		pending[i].Placement = p
 	}
 	r := round{db: s.db, voucherID: voucherID}
-	for failures := 0; len(pending) > 0; {
+	for lost := 0; len(pending) > 0; {
 		left, err := r.run(ctx, pending)
-		switch {
-		case err == nil && ctx.Err() == nil:
-			failures = 0
-		case passing(err) && pause(ctx, failures):
-			failures++
-		default:
+		if lost++; err == nil && len(left) < len(pending) {
+			lost = 0
+		}
+		again := ctx.Err() == nil && (err == nil || passing(err))
+		if again && (err != nil || lost > 1) { // who lost to another instance once looks again at once
+			again = pause(ctx, lost)
+		}
+		if !again {
 			giveUp(left, errors.Join(err, context.Cause(ctx)))
 			return
 		}

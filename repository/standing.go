@@ -14,7 +14,7 @@ import (
 // as the limit allows. It returns the others with the slot that each can try to take, and apart from them those that
 // have to wait for a neighbour in the same batch.
 func (r *round) decideStanding(ctx context.Context, pending []candidate, limit int) (fresh, deferred []candidate, err error) {
-	standing, err := findStanding(r.db.session(ctx), r.voucherID, pending)
+	standing, err := findStanding(r.db.session(ctx), r.voucherID, pending, r.lookFirst)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +58,8 @@ type standingOrders struct {
 }
 
 // findStanding reads the users' live orders of the voucher, and the orders of the same requests. Both go by an index.
-func findStanding(tx *gorm.DB, voucherID idgen.ID, pending []candidate) (*standingOrders, error) {
+// refused tells that an index may have refused them before.
+func findStanding(tx *gorm.DB, voucherID idgen.ID, pending []candidate, refused bool) (*standingOrders, error) {
 	s := &standingOrders{
 		byRequest: map[requestKey]*orderRow{},
 		live:      map[service.UserID][]*orderRow{},
@@ -79,7 +80,7 @@ func findStanding(tx *gorm.DB, voucherID idgen.ID, pending []candidate) (*standi
 		s.live[user] = append(s.live[user], row)
 		s.reserve(user, *row.Slot)
 	}
-	same, err := findRequests(tx, pending)
+	same, err := findRequests(tx, pending, refused)
 	for i := range same {
 		o := same[i].order()
 		s.byRequest[keyOf(&o)] = &same[i]
@@ -88,12 +89,12 @@ func findStanding(tx *gorm.DB, voucherID idgen.ID, pending []candidate) (*standi
 }
 
 // findRequests reads the orders that were placed with the same idempotency keys. An order that goes by its own id has
-// none that could have been used before.
-func findRequests(tx *gorm.DB, pending []candidate) (rows []orderRow, err error) {
+// none that was used before, unless its user has guessed the id: it is looked for only once an index has refused it.
+func findRequests(tx *gorm.DB, pending []candidate, refused bool) (rows []orderRow, err error) {
 	var where strings.Builder
 	var args []any
 	for _, c := range pending {
-		if c.Order.RequestID == c.Order.ID.String() {
+		if !refused && c.Order.RequestID == c.Order.ID.String() {
 			continue
 		}
 		if where.Len() > 0 {
@@ -142,7 +143,7 @@ func (s *Orders) Standing(ctx context.Context, voucherID idgen.ID, user service.
 	asked := service.Placement{Order: service.Order{VoucherID: voucherID, UserID: user, RequestID: requestID}}
 	var found *orderRow
 	err := s.db.read(ctx, func(tx *gorm.DB) error {
-		standing, err := findStanding(tx, voucherID, []candidate{{Placement: &asked}})
+		standing, err := findStanding(tx, voucherID, []candidate{{Placement: &asked}}, false)
 		if err == nil {
 			found = standing.answer(keyOf(&asked.Order), limit)
 		}
