@@ -97,13 +97,12 @@ func (t *tryLease) Release(ctx context.Context) error {
 
 // recorder is an Observer that keeps what it was told.
 type recorder struct {
-	mu        sync.Mutex
-	answers   map[Code]int
-	batches   []int
-	expired   int
-	waiting   int // last told
-	mostTold  int
-	committed time.Duration
+	mu       sync.Mutex
+	answers  map[Code]int
+	batches  []int
+	expired  int
+	waiting  int // last told
+	mostTold int
 }
 
 func (r *recorder) Answered(code Code, _ time.Duration) {
@@ -115,11 +114,10 @@ func (r *recorder) Answered(code Code, _ time.Duration) {
 	r.answers[code]++
 }
 
-func (r *recorder) Committed(orders int, took time.Duration) {
+func (r *recorder) Committed(orders int, _ time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.batches = append(r.batches, orders)
-	r.committed += took
 }
 
 func (r *recorder) Waiting(orders int) {
@@ -132,6 +130,12 @@ func (r *recorder) Expired(orders int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expired += orders
+}
+
+func (r *recorder) expiredOrders() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expired
 }
 
 func (r *recorder) answered(code Code) int {
