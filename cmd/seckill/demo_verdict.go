@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"seckill/cmd/internal/reconcile"
+	"seckill/loadtest"
+	"seckill/repository"
+)
+
+// demoVerdict is what the demo came to.
+type demoVerdict struct {
+	OK       bool     `json:"ok"`
+	Broken   []string `json:"broken,omitempty"` // what does not hold, for people
+	Backends string   `json:"backends"`
+
+	Buyers int64 `json:"buyers"`
+	Stock  int64 `json:"stock"`
+	Copies int   `json:"duplicates_sent"` // how often each request was sent
+
+	Sold            int64 `json:"sold"` // live orders at the end
+	Oversold        int64 `json:"oversold"`
+	Undersold       int64 `json:"undersold"`
+	DuplicateOrders int64 `json:"duplicates"`
+	Unknown         int64 `json:"unknown"` // requests that nobody knows the outcome of, after settling
+	Events          int64 `json:"events"`
+	Undelivered     int64 `json:"events_undelivered"`
+	Effects         int64 `json:"effects"`
+
+	Sale            loadtest.Report  `json:"sale"`
+	SellingTime     time.Duration    `json:"selling_ns"` // from the opening to the last order
+	OrdersPerSecond float64          `json:"orders_per_second"`
+	Settled         loadtest.Settled `json:"settled"`
+
+	Paid            int64         `json:"paid"`
+	Cancelled       int64         `json:"cancelled"`
+	Pending         int64         `json:"pending"`
+	Resalable       int64         `json:"resalable"` // cancelled units for which a buyer was left
+	Resold          int64         `json:"resold"`
+	ResoldIn        time.Duration `json:"resold_in_ns"`
+	ShortStock      int64         `json:"short_stock"`
+	ShortPaid       int64         `json:"short_paid"`
+	Expired         int64         `json:"expired"`
+	ExpiredResold   int64         `json:"expired_resold"`
+	ExpiredResoldIn time.Duration `json:"expired_resold_in_ns"`
+
+	Clients reconcile.Verdict `json:"clients"`
+	Audit   repository.Audit  `json:"audit"`
+}
+
+// judge draws the conclusions from what was measured.
+func (v *demoVerdict) judge() {
+	t := v.Audit.Totals
+	v.Events, v.Undelivered, v.Effects, v.Unknown = t.Events, t.Unsent, t.Effects, v.Clients.Open
+	v.Oversold = max(0, v.Sold-v.Stock)
+	v.Undersold = max(0, min(v.Stock, v.Buyers)-v.Cancelled+v.Resalable-v.Sold)
+	if v.SellingTime > 0 {
+		v.OrdersPerSecond = float64(v.Sale.Count(loadtest.OpPlace, loadtest.Placed)) / v.SellingTime.Seconds()
+	}
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			v.Broken = append(v.Broken, fmt.Sprintf(format, args...))
+		}
+	}
+	check(v.Oversold == 0, "%d units oversold", v.Oversold)
+	check(v.Undersold == 0, "%d units were not sold although buyers wanted them", v.Undersold)
+	check(v.DuplicateOrders == 0, "%d orders beyond one a user", v.DuplicateOrders)
+	check(v.Unknown == 0, "%d outcomes are unknown", v.Unknown)
+	check(v.Resold == v.Resalable, "only %d of %d cancelled units were sold again within two seconds", v.Resold, v.Resalable)
+	check(v.ExpiredResold == v.Expired, "only %d of %d expired units were sold again within two seconds", v.ExpiredResold, v.Expired)
+	check(v.Sale.CountClass(loadtest.OpPlace, loadtest.Failed) == 0, "%d requests failed", v.Sale.CountClass(loadtest.OpPlace, loadtest.Failed))
+	for _, f := range append(v.Clients.Findings, v.Audit.Findings...) {
+		check(f.OK, "invariant %d, %q: broken %d times, such as by %v", f.Invariant, f.Check, f.Broken, f.Rows)
+	}
+	v.OK = len(v.Broken) == 0
+}
+
+// print writes the verdict for people: the conclusion first, then what it rests on.
+func (v *demoVerdict) print(w io.Writer) {
+	conclusion := "everything holds."
+	if !v.OK {
+		conclusion = "NOT EVERYTHING HOLDS."
+	}
+	fmt.Fprintf(w, "\n%s of %s sold, %d oversold, %d undersold, %d duplicates, %d unknown: %s\n",
+		humanize.Comma(v.Sold), humanize.Comma(v.Stock), v.Oversold, v.Undersold, v.DuplicateOrders, v.Unknown, conclusion)
+	for _, broken := range v.Broken {
+		fmt.Fprintf(w, "  BROKEN  %s\n", broken)
+	}
+	fmt.Fprintf(w, "\nThe sale: %s buyers for %s units, each sending its request %s (%s)\n\n",
+		humanize.Comma(v.Buyers), humanize.Comma(v.Stock), times(v.Copies), v.Backends)
+	printOutcomes(w, &v.Sale)
+	fmt.Fprintf(w, "\n  %s requests in %s: %s requests/s; sold out after %s: %s orders/s\n",
+		humanize.Comma(v.Sale.Requests), short(v.Sale.Elapsed), perSecond(v.Sale.PerSec), short(v.SellingTime), perSecond(v.OrdersPerSecond))
+	if v.Settled.Unknown > 0 {
+		fmt.Fprintf(w, "  %d outcomes were unknown at first; repeating the requests settled %d of them\n", v.Settled.Unknown, v.Settled.Settled)
+	}
+
+	fmt.Fprintf(w, "\nAfterwards\n\n  %d paid, %d cancelled, %d left to be paid; %d of the cancelled units were sold again in %s\n",
+		v.Paid, v.Cancelled, v.Pending, v.Resold, short(v.ResoldIn))
+	fmt.Fprintf(w, "  %d units that had to be paid within a second: %d paid, %d expired; %d of those were sold again %s later\n",
+		v.ShortStock, v.ShortPaid, v.Expired, v.ExpiredResold, short(v.ExpiredResoldIn))
+	v.printProof(w)
+}
+
+func (v *demoVerdict) printProof(w io.Writer) {
+	orders, live := int64(0), int64(0)
+	for _, s := range v.Clients.Sales {
+		orders, live = orders+s.Orders, live+s.Live
+	}
+	t := v.Audit.Totals
+	fmt.Fprintf(w, "\nThe proof\n\n")
+	line := func(ok bool, format string, args ...any) {
+		mark := "ok    "
+		if !ok {
+			mark = "BROKEN"
+		}
+		fmt.Fprintf(w, "  %s  %s\n", mark, fmt.Sprintf(format, args...))
+	}
+	line(v.Clients.OK, "clients were told of %s orders; the database holds %s, %s live and %s closed (%d checks)",
+		humanize.Comma(v.Clients.Told), humanize.Comma(orders), humanize.Comma(live), humanize.Comma(orders-live), len(v.Clients.Findings))
+	line(v.Audit.OK, "the audit finds every invariant over the whole database to hold (%d checks)", len(v.Audit.Findings))
+	line(v.Undelivered == 0 && v.Effects == t.Paid, "%s events, %s of them delivered; %s paid orders, %s effects",
+		humanize.Comma(v.Events), humanize.Comma(v.Events-v.Undelivered), humanize.Comma(t.Paid), humanize.Comma(v.Effects))
+}
+
+// meanings explain outcomes in a table.
+var meanings = map[loadtest.Outcome]string{
+	loadtest.Placed:      "a new order, durable",
+	loadtest.Replayed:    "the order that an earlier copy of the request placed",
+	loadtest.Done:        "as asked",
+	"sold-out":           "no unit was left",
+	"in-progress":        "another copy of the request was being served",
+	"already-ordered":    "the user has an order already",
+	"sale-not-started":   "too early",
+	"sale-ended":         "too late",
+	"busy":               "too many were waiting; nothing was done",
+	"unavailable":        "a server was away; nothing was done",
+	"rate-limited":       "too many requests; nothing was done",
+	"outcome-unknown":    "to be settled by the same request again",
+	loadtest.Timeout:     "no answer in time; to be settled by the same request again",
+	loadtest.Broken:      "the connection broke; to be settled by the same request again",
+	loadtest.Gateway:     "something in between answered; to be settled by the same request again",
+	loadtest.Unreachable: "no connection; nothing was sent",
+	loadtest.Unexpected:  "an answer that the API does not have",
+}
+
+// printOutcomes writes a line for each kind of answer.
+func printOutcomes(w io.Writer, r *loadtest.Report) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	ops := r.CountClass(loadtest.OpPlace, loadtest.Accepted)+r.CountClass(loadtest.OpPlace, loadtest.Refused)+
+		r.CountClass(loadtest.OpPlace, loadtest.Unknown)+r.CountClass(loadtest.OpPlace, loadtest.Failed) < r.Requests
+	fmt.Fprintf(table, "  answers\tp50\tp99\t\n")
+	for _, o := range r.Outcomes {
+		name := string(o.Outcome)
+		if ops {
+			name = string(o.Op) + ": " + name
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t  %s\n", humanize.Comma(o.Count), short(o.P50), short(o.P99), strings.TrimSuffix(name+", "+meanings[o.Outcome], ", "))
+	}
+	_ = table.Flush() // what is printed is not read back
+}
+
+// times says how often in words.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times at once", n)
+}
+
+// short rounds a duration to what is worth reading.
+func short(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+// perSecond rounds a rate to what is worth reading.
+func perSecond(rate float64) string {
+	if rate < 100 {
+		return fmt.Sprintf("%.1f", rate)
+	}
+	return humanize.Comma(int64(rate + 0.5))
+}
