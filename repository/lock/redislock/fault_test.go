@@ -33,6 +33,7 @@ func newRig(t *testing.T, opts redislock.Options) *rig {
 	r := &rig{server: redistest.Start(t)}
 	r.proxy = faultproxy.New(t, r.server.Addr)
 	r.locker = newLocker(t, r.proxy.Addr(), opts)
+	opts.Timeout = 0
 	r.other = newLocker(t, r.server.Addr, opts)
 	r.look = r.server.Client()
 	r.warm(t)
@@ -267,7 +268,7 @@ func TestConnectionRefused(t *testing.T) {
 
 // TestReleaseUnanswered: the release is repeated in the background.
 func TestReleaseUnanswered(t *testing.T) {
-	r := newRig(t, redislock.Options{Lease: time.Minute, Timeout: 100 * time.Millisecond})
+	r := newRig(t, redislock.Options{Lease: time.Minute})
 	lease := mustAcquire(t, r.locker)
 	r.proxy.Refuse()
 	r.proxy.Cut()
