@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -31,8 +30,7 @@ func (s *Snowflake) startKeeper(ctx context.Context) error {
 		return err
 	}
 	if err := s.renew(ctx); err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.ttl)
-		defer cancel()
+		// If ctx is over, that cannot be done, and the lease ends by itself.
 		return errors.Join(err, s.leases.Release(ctx, s.grant, s.grant.Ceilings))
 	}
 	// The lease outlives the call that starts it, so it keeps the context's values and not its end.
@@ -60,7 +58,7 @@ func (s *Snowflake) keep(ctx context.Context) {
 		pause, woken = every, s.keeper.woken
 		if err := s.maintain(ctx); err != nil {
 			// A store in trouble is asked less eagerly than calls would have it, and not by all instances at once.
-			pause, woken = every/4+rand.N(every/2), nil
+			pause, woken = s.jitter(every/2), nil
 		}
 	}
 }

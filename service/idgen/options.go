@@ -2,6 +2,7 @@ package idgen
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type settings struct {
 	maxAhead   time.Duration
 	ttl        time.Duration
 	reserve    time.Duration
+	jitter     func(time.Duration) time.Duration
 }
 
 func defaultSettings() settings {
@@ -31,6 +33,7 @@ func defaultSettings() settings {
 		maxAhead:  5 * time.Second,
 		ttl:       15 * time.Second,
 		reserve:   3 * time.Second,
+		jitter:    halfToThreeHalves,
 	}
 }
 
@@ -85,6 +88,9 @@ func (s *settings) validate() error {
 	}
 	return nil
 }
+
+// halfToThreeHalves spreads what many instances would otherwise do at the same moment.
+func halfToThreeHalves(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // request returns what to ask the store for.
 func (s *settings) request() LeaseRequest {

@@ -2,7 +2,6 @@ package idgen
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func defaultSegmentSettings() segmentSettings {
 		loadTimeout: 2 * time.Second,
 		minPause:    10 * time.Millisecond,
 		maxPause:    time.Second,
-		jitter:      func(d time.Duration) time.Duration { return d/2 + rand.N(d) },
+		jitter:      halfToThreeHalves,
 	}
 }
 
