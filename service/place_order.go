@@ -86,8 +86,7 @@ func (s *Shop) placeOrder(ctx context.Context, req PlaceRequest) (order Order, r
 func (s *Shop) commit(ctx context.Context, sale *sale, p *Placement) (Order, bool, error) {
 	requestID := p.Order.RequestID
 	if err := s.commits.commit(ctx, sale, p); err != nil {
-		var e *Error
-		if errors.As(err, &e) && e.Code == CodeUnknown {
+		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeUnknown {
 			unknown := *e
 			unknown.RequestID = requestID
 			return Order{}, false, &unknown

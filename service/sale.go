@@ -149,14 +149,14 @@ func (s *sale) gate(ctx context.Context, v *voucherCopy, req PlaceRequest) (answ
 	if !view.mayHaveOrdered(req.UserID) {
 		return true, Order{}, refusal
 	}
-	order, err = s.orders.Standing(ctx, s.id, req.UserID, req.RequestID, view.terms.UserLimit)
+	standing, err := s.orders.Standing(ctx, s.id, req.UserID, req.RequestID, view.terms.UserLimit)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return true, Order{}, refusal
 	case err != nil:
 		return true, Order{}, err
 	}
-	return true, order, Verdict(&order, req.RequestID, req.VoucherID)
+	return true, standing, Verdict(&standing, req.RequestID, req.VoucherID)
 }
 
 // Verdict explains an order that was there before: nil if it answers the very same request, else the refusal.
