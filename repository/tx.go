@@ -46,7 +46,25 @@ func (db *DB) inTx(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		return err
 	}
 	done = true
-	if err := tx.Commit().Error; err != nil {
+	return commit(ctx, tx)
+}
+
+// commit waits for the answer to a COMMIT until ctx ends. database/sql would wait for as long as the connection allows,
+// whatever ctx says; what it still waits for here is left to it.
+func commit(ctx context.Context, tx *gorm.DB) error {
+	answer := make(chan error, 1)
+	go func() { answer <- tx.Commit().Error }()
+	var err error
+	select {
+	case err = <-answer:
+	case <-ctx.Done():
+		select {
+		case err = <-answer: // both at the same moment
+		default:
+			err = context.Cause(ctx)
+		}
+	}
+	if err != nil {
 		return &commitError{err}
 	}
 	return nil
