@@ -62,28 +62,60 @@ func (s *Orders) Overdue(ctx context.Context, limit int) (ids []idgen.ID, err er
 }
 
 // Expire implements service.OrderStore. Orders that somebody is changing at this moment are left for the next time.
-func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
-	err = s.db.change(ctx, func(tx *gorm.DB) error {
-		var found []lockedOrder
-		err := tx.Raw("SELECT o.*, "+s.db.dialect.now+" AS read_at FROM voucher_order o"+
-			" WHERE o.id IN ? AND o.status = ? AND o.pay_by <= "+s.db.dialect.now+" ORDER BY o.id"+s.db.dialect.exclusiveFree,
-			ids, service.Pending).Scan(&found).Error
-		if err != nil || len(found) == 0 {
-			returned = nil
-			return err
+func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idgen.ID]int64, error) {
+	var returned map[idgen.ID]int64
+	again := false
+	err := s.db.change(ctx, func(tx *gorm.DB) (err error) {
+		if again {
+			if returned, err = expiredWith(tx, s.db.dialect, eventIDs); err != nil || len(returned) > 0 {
+				return err
+			}
 		}
-		orders := make([]*service.Order, len(found))
-		for i := range found {
-			o := found[i].Row.order()
-			orders[i] = &o
-		}
-		returned, err = closeOrders(tx, orders, eventIDs, service.Expired, found[0].ReadAt.Time)
+		again = true
+		returned, err = expire(tx, s.db.dialect, ids, eventIDs)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return returned, nil
+}
+
+// expire is the transaction.
+func expire(tx *gorm.DB, d dialect, ids, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
+	var found []lockedOrder
+	err = tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o"+
+		" WHERE o.id IN ? AND o.status = ? AND o.pay_by <= "+d.now+" ORDER BY o.id"+d.exclusiveFree,
+		ids, service.Pending).Scan(&found).Error
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	orders := make([]*service.Order, len(found))
+	for i := range found {
+		o := found[i].Row.order()
+		orders[i] = &o
+	}
+	return closeOrders(tx, orders, eventIDs, service.Expired, found[0].ReadAt.Time)
+}
+
+// expiredWith finds what an earlier try did whose commit was not confirmed, by the events that it wrote. It waits for a
+// commit that is still going on.
+func expiredWith(tx *gorm.DB, d dialect, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
+	var ids []idgen.ID
+	err = tx.Raw("SELECT biz_id FROM outbox_event WHERE event_id IN ?"+d.shared, eventIDs).Scan(&ids).Error
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	var units []struct {
+		VoucherID idgen.ID
+		Units     int64
+	}
+	err = tx.Raw("SELECT voucher_id, COUNT(*) AS units FROM voucher_order WHERE id IN ? GROUP BY voucher_id", ids).Scan(&units).Error
+	returned = map[idgen.ID]int64{}
+	for _, u := range units {
+		returned[u.VoucherID] = u.Units
+	}
+	return returned, err
 }
 
 // closeOrders closes locked pending orders, gives back their slots and units, and writes their events. It leaves the
