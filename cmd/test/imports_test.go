@@ -25,6 +25,7 @@ var rules = []rule{
 	{"service/lock/locktest", testSuite},
 	{"service/idgen/idgentest", testSuite},
 	{"service/outbox/brokertest", testSuite},
+	{"service/lock/keeper", []string{"seckill/service/lock"}},
 	{"service/lock", nil},
 	{"service/idgen", nil},
 	{"service/outbox", nil},
@@ -45,6 +46,8 @@ var rules = []rule{
 	{"repository/lock/redislock", []string{"seckill/service/...", "github.com/redis/go-redis/v9/..."}},
 	{"repository/lock/redlock", []string{"seckill/service/...", "github.com/redis/go-redis/v9/...", "github.com/go-redsync/redsync/v4/..."}},
 	{"repository/lock/zklock", []string{"seckill/service/...", "github.com/go-zookeeper/zk"}},
+	{"repository/ids/redisids", []string{"seckill/service/idgen", "github.com/redis/go-redis/v9/..."}},
+	{"repository/broker/redisstream", []string{"seckill/service/outbox", "github.com/redis/go-redis/v9/..."}},
 	{"repository/broker/inproc", []string{"seckill/service/..."}},
 	{"repository/migrations", []string{"seckill/migrations", "github.com/pressly/goose/v3/...", "github.com/sethvargo/go-retry"}},
 	{"repository", []string{
@@ -58,7 +61,7 @@ var rules = []rule{
 	{"migrations", nil},
 
 	// It knows the shop as its users do: over HTTP.
-	{"loadtest/...", []string{"seckill/loadtest/...", "github.com/HdrHistogram/hdrhistogram-go"}},
+	{"loadtest/...", []string{"seckill/loadtest/...", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp"}},
 
 	{"cmd/...", []string{"..."}},
 }
