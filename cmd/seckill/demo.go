@@ -113,13 +113,17 @@ func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *output) (shop 
 
 // keep leaves the shop up until ctx ends.
 func (d *demo) keep(ctx context.Context, out *output) {
+	text := out.stdout
+	if d.cmd.JSON {
+		text = out.stderr
+	}
 	guest := int64(firstBuyer) + d.cmd.Buyers + 1000 // has not ordered yet
 	voucher, err := d.createVoucher("Still on sale", 10, 15*time.Minute)
 	if err != nil {
 		fmt.Fprintln(out.stderr, "seckill:", err)
 		return
 	}
-	fmt.Fprintf(out.stdout, `
+	fmt.Fprintf(text, `
 The shop stays at %[1]s until Ctrl-C; its API is explained at %[1]s/docs/. Try:
 
   TOKEN=%[2]s

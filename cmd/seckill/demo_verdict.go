@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -127,70 +125,4 @@ func (v *demoVerdict) printProof(w io.Writer) {
 	line(v.Audit.OK, "the audit finds every invariant over the whole database to hold (%d checks)", len(v.Audit.Findings))
 	line(v.Undelivered == 0 && v.Effects == t.Paid, "%s events, %s of them delivered; %s paid orders, %s effects",
 		humanize.Comma(v.Events), humanize.Comma(v.Events-v.Undelivered), humanize.Comma(t.Paid), humanize.Comma(v.Effects))
-}
-
-// meanings explain outcomes in a table.
-var meanings = map[loadtest.Outcome]string{
-	loadtest.Placed:      "a new order, durable",
-	loadtest.Replayed:    "the order that an earlier copy of the request placed",
-	loadtest.Done:        "as asked",
-	"sold-out":           "no unit was left",
-	"in-progress":        "another copy of the request was being served",
-	"already-ordered":    "the user has an order already",
-	"sale-not-started":   "too early",
-	"sale-ended":         "too late",
-	"busy":               "too many were waiting; nothing was done",
-	"unavailable":        "a server was away; nothing was done",
-	"rate-limited":       "too many requests; nothing was done",
-	"outcome-unknown":    "to be settled by the same request again",
-	loadtest.Timeout:     "no answer in time; to be settled by the same request again",
-	loadtest.Broken:      "the connection broke; to be settled by the same request again",
-	loadtest.Gateway:     "something in between answered; to be settled by the same request again",
-	loadtest.Unreachable: "no connection; nothing was sent",
-	loadtest.Unexpected:  "an answer that the API does not have",
-}
-
-// printOutcomes writes a line for each kind of answer.
-func printOutcomes(w io.Writer, r *loadtest.Report) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	ops := r.CountClass(loadtest.OpPlace, loadtest.Accepted)+r.CountClass(loadtest.OpPlace, loadtest.Refused)+
-		r.CountClass(loadtest.OpPlace, loadtest.Unknown)+r.CountClass(loadtest.OpPlace, loadtest.Failed) < r.Requests
-	fmt.Fprintf(table, "  answers\tp50\tp99\t\n")
-	for _, o := range r.Outcomes {
-		name := string(o.Outcome)
-		if ops {
-			name = string(o.Op) + ": " + name
-		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t  %s\n", humanize.Comma(o.Count), short(o.P50), short(o.P99), strings.TrimSuffix(name+", "+meanings[o.Outcome], ", "))
-	}
-	_ = table.Flush() // what is printed is not read back
-}
-
-// times says how often in words.
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times at once", n)
-}
-
-// short rounds a duration to what is worth reading.
-func short(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(100 * time.Microsecond).String()
-	}
-	return d.Round(10 * time.Microsecond).String()
-}
-
-// perSecond rounds a rate to what is worth reading.
-func perSecond(rate float64) string {
-	if rate < 100 {
-		return fmt.Sprintf("%.1f", rate)
-	}
-	return humanize.Comma(int64(rate + 0.5))
 }
