@@ -86,7 +86,7 @@ func (a *App) startEvents(b backends, m *metrics) (wake func()) {
 }
 
 func openIDs(ctx context.Context, db *repository.DB, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
-	ids, err := idgen.NewSnowflake(ctx, idgen.NewStatic(0), idgen.WithObserver(func(e idgen.Event) {
+	ids, err := idgen.NewSnowflake(ctx, db.WorkerLeases(), idgen.WithObserver(func(e idgen.Event) {
 		m.idEvent(e)
 		if e.Err != nil || e.Kind != idgen.LeaseRenewed {
 			log.Info("order ids", "event", e.Kind.String(), "step", e.Step, "worker", e.Worker, "error", e.Err)

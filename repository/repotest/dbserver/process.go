@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // process runs mariadbd of this machine in a directory of its own.
@@ -117,7 +119,28 @@ func (p *process) kill(ctx context.Context) error {
 	}
 }
 
-func (p *process) pause(context.Context) error  { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+// pause returns when the process has stopped: a signal is only sent at first, and a busy machine takes its time.
+func (p *process) pause(ctx context.Context) error {
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			return err
+		}
+		// The state follows the command, which is in parentheses: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+		if _, rest, _ := strings.Cut(string(status), ") "); strings.HasPrefix(rest, "T") {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("pause %s: %w", p.program, context.Cause(ctx))
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 func (p *process) resume(context.Context) error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 func (p *process) remove(ctx context.Context) error {
