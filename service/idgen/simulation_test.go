@@ -63,12 +63,19 @@ type simulation struct {
 	}
 	seen map[idgen.EventKind]int
 	took map[string]int
+
+	grants int                     // leases granted so far
+	used   map[int]map[int]stretch // by worker and grant
 }
+
+// stretch is the lowest and the highest id of a worker under one grant.
+type stretch struct{ low, high idgen.ID }
 
 type instance struct {
 	name     string
 	clock    *idgentest.Clock
 	gen      *idgen.Snowflake // nil while it is down
+	grant    int              // number of its present lease
 	last     idgen.ID
 	switched bool
 }
@@ -79,6 +86,7 @@ func simulate(t *testing.T, seed uint64, ids int) (fingerprint uint64) {
 		s := &simulation{
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), leases: &idgentest.Leases{},
 			print: fnv.New64a(), seen: map[idgen.EventKind]int{}, took: map[string]int{},
+			used: map[int]map[int]stretch{},
 		}
 		for i := range 3 {
 			s.instances = append(s.instances, &instance{name: fmt.Sprint("i", i), clock: idgentest.NewClock(noon)})
@@ -119,11 +127,20 @@ func (s *simulation) step() {
 func (s *simulation) options(in *instance) []idgen.Option {
 	layout := idgen.DefaultLayout()
 	layout.DataCenterBits, layout.WorkerBits = 0, 2
+	reserve := 3 * time.Second
+	if in.name == "i0" {
+		reserve = 60 * time.Millisecond // a burst reaches the ceiling before it is raised
+	}
 	return []idgen.Option{
+		idgen.WithLease(15*time.Second, reserve),
 		idgen.WithLayout(layout), idgen.WithClock(in.clock), idgen.WithOwner(in.name),
 		idgen.WithJitter(func(d time.Duration) time.Duration { return d * 7 / 10 }),
 		idgen.WithObserver(func(e idgen.Event) {
 			s.seen[e.Kind]++ // one goroutine at a time: nothing happens in the same instant
+			if e.Kind == idgen.LeaseAcquired {
+				s.grants++
+				in.grant = s.grants
+			}
 			in.switched = in.switched || e.Kind == idgen.WorkerSwitched || e.Kind == idgen.LeaseAcquired
 		}),
 	}
@@ -162,7 +179,37 @@ func (s *simulation) take(in *instance, n int, patience time.Duration) {
 		s.t.Errorf("%s: %d follows %d", in.name, dst[0], in.last)
 	}
 	in.last, in.switched = dst[n-1], false
+	s.inherit(in, dst)
 	fmt.Fprintln(s.print, dst[0], dst[n-1])
+}
+
+// inherit checks what makes ids unique: of each worker, all ids of a later holder are above all ids of an earlier one,
+// also of those that it hands out when it is one no longer. Two ids being the same is a rare sight; this is not.
+func (s *simulation) inherit(in *instance, ids []idgen.ID) {
+	layout := in.gen.Layout()
+	for i, id := range ids {
+		worker := layout.Decode(id).Worker
+		if i > 0 && i < len(ids)-1 && layout.Decode(ids[i-1]).Worker == worker && layout.Decode(ids[i+1]).Worker == worker {
+			continue
+		}
+		grants := s.used[worker]
+		if grants == nil {
+			grants = map[int]stretch{}
+			s.used[worker] = grants
+		}
+		mine, ok := grants[in.grant]
+		if !ok {
+			mine = stretch{id, id}
+		}
+		mine = stretch{min(mine.low, id), max(mine.high, id)}
+		grants[in.grant] = mine
+		for grant, other := range grants {
+			if grant < in.grant && other.high >= mine.low || grant > in.grant && other.low <= mine.high {
+				s.t.Errorf("worker %d: grant %d used %v, grant %d %v", worker, in.grant, mine, grant, other)
+				return
+			}
+		}
+	}
 }
 
 func (s *simulation) stepClock(in *instance) {

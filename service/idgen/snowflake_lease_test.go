@@ -68,6 +68,37 @@ func TestStoreDownLaterIsSurvivedUntilTheDeadline(t *testing.T) {
 	}
 }
 
+// Whatever the demand, no id reaches a ceiling that is not stored.
+func TestCeilingIsStoredAheadOfUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, idgen.WithLease(15*time.Second, 60*time.Millisecond))
+		defer r.close()
+		r.leases.Always(idgentest.Down)
+		last := idgen.ID(0)
+		for {
+			ids := make([]idgen.ID, 1000)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := r.gen.NextN(ctx, ids)
+			cancel()
+			if errors.Is(err, context.DeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.ids.Add(t, ids...)
+			last = ids[len(ids)-1]
+		}
+		p := r.gen.Layout().Decode(last)
+		ceiling := time.UnixMilli(r.leases.Pairs()[p.Worker/2].Ceilings[p.Worker%2])
+		if !p.Time.Before(ceiling) || ceiling.Sub(p.Time) > 2*time.Millisecond {
+			t.Errorf("the last id is of %s, want it just below the ceiling %s", p.Time, ceiling)
+		}
+		r.leases.Set(nil)
+		r.next()
+	})
+}
+
 func TestHolderThatIsTakenOverStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := idgen.WithLayout(onePair())
