@@ -25,12 +25,12 @@ type answer struct {
 
 // exchange runs s on keys until it is answered, the deadline passes or ctx ends. It sends the script again when an
 // attempt fails, which is safe, see script. Its error wraps lock.ErrUnavailable, is ctx's, or is fatal.
-func (l *Locker) exchange(ctx context.Context, s *script, deadline time.Time, keys []any, args ...any) (a answer, err error) {
+func (b *backend) exchange(ctx context.Context, s *script, deadline time.Time, keys []any, args ...any) (a answer, err error) {
 	timer := startTimer(time.Until(deadline))
 	defer timer.stop()
 	load := false
 	for attempt := 0; ; attempt++ {
-		r := l.pipe.send(s.command(load, keys, args))
+		r := b.pipe.send(s.command(load, keys, args))
 		select {
 		case <-r.done:
 		case <-ctx.Done():

@@ -7,19 +7,15 @@
 package redislock
 
 import (
-	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
+	"seckill/service/lock/keeper"
 )
 
 // Options tune a Locker. The zero value of each field stands for the default named with it.
@@ -51,25 +47,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Locker is a lock.Locker over Redis.
+// Locker is a lock.Locker over Redis. However many goroutines want a key, Redis sees one of this process's; the others
+// queue here, first come, first served.
 type Locker struct {
-	opts    Options
-	pipe    *pipe
-	signals *signals
-	scripts scripts
-	fences  *fences
-	cluster bool
-
-	owner string // this process's part of the owners' names
-	count atomic.Uint64
-	lease any // Options.Lease in ms, boxed once
-
-	closed     chan struct{}
-	background sync.WaitGroup // what Close waits for: acquisitions under way, and what spawn started
-
-	mu    sync.Mutex // guards the places
-	shut  bool
-	slots map[string]*slot
+	*keeper.Keeper
+	backend *backend
 }
 
 var _ lock.Locker = (*Locker)(nil)
@@ -77,125 +59,17 @@ var _ lock.Locker = (*Locker)(nil)
 // New returns a Locker that uses client, see NewClient. The caller closes the Locker first, then the client.
 func New(client redis.UniversalClient, opts Options) *Locker {
 	opts = opts.withDefaults()
-	_, cluster := client.(*redis.ClusterClient)
-	return &Locker{
-		opts:    opts,
-		pipe:    newPipe(client, opts.Lanes),
-		signals: newSignals(client),
-		scripts: newScripts(),
-		fences:  newFences(cluster),
-		cluster: cluster,
-		owner:   newUUID() + ":",
-		lease:   opts.Lease.Milliseconds(),
-		closed:  make(chan struct{}),
-		slots:   make(map[string]*slot),
-	}
-}
-
-// Acquire implements lock.Locker. An explicit lease is rounded up to milliseconds.
-func (l *Locker) Acquire(ctx context.Context, key string, opts ...lock.Option) (lock.Lease, error) {
-	if err := ended(ctx); err != nil {
-		return nil, err
-	}
-	if key == "" {
-		return nil, errors.New("redislock: empty key")
-	}
-	outer, _ := ctx.Value(l).(*lease)
-	for o := outer; o != nil; o = o.outer {
-		if o.hold.key == key && o.hold.isHeld() {
-			return o.hold.reenter(ctx, outer, lock.NewSettings(opts))
-		}
-	}
-	w := newWish(key, lock.NewSettings(opts), l.opts)
-	defer w.stop()
-	place, err := l.enter(ctx, &w)
-	if err != nil {
-		return nil, err
-	}
-	defer l.background.Done()
-	granted, err := l.contend(ctx, &w, place, outer)
-	if err != nil {
-		l.leave(key, place, err)
-		return nil, err
-	}
-	return granted, nil
-}
-
-// ended returns why ctx is over, if it is. Where that is the loss of a lease, the loss is what the caller needs to know.
-func ended(ctx context.Context) error {
-	err := ctx.Err()
-	if err != nil && errors.Is(context.Cause(ctx), lock.ErrLost) {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// wish is one Acquire: what is wanted, and how long.
-type wish struct {
-	key      string
-	settings lock.Settings
-	timeout  time.Duration
-	timer    *time.Timer
-	expired  <-chan time.Time // nil unless the wait is bounded
-}
-
-func newWish(key string, s lock.Settings, o Options) wish {
-	w := wish{key: key, settings: s, timeout: o.Timeout}
-	if s.Timeout > 0 {
-		w.timeout = s.Timeout
-	}
-	if s.Wait > 0 {
-		w.timer = time.NewTimer(s.Wait)
-		w.expired = w.timer.C
-	}
-	return w
-}
-
-func (w *wish) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
+	b := newBackend(client, opts)
+	k := keeper.New(b, keeper.Options{Lease: opts.Lease, MaxHold: opts.MaxHold, Timeout: opts.Timeout, Queue: true})
+	b.giveBack = k.GiveBack
+	return &Locker{Keeper: k, backend: b}
 }
 
 // Close implements lock.Locker. It takes about Options.Timeout at most. It does not close the client.
 func (l *Locker) Close() error {
-	l.mu.Lock()
-	if l.shut {
-		l.mu.Unlock()
-		return nil
-	}
-	l.shut = true
-	close(l.closed)
-	var held []*hold
-	for _, s := range l.slots {
-		if s.hold != nil {
-			held = append(held, s.hold)
-		}
-	}
-	l.mu.Unlock()
-	var returned sync.WaitGroup
-	for _, h := range held {
-		returned.Go(func() { h.finish(lock.ErrClosed) })
-	}
-	returned.Wait()
-	l.background.Wait()
-	l.signals.close()
-	return nil
-}
-
-// spawn runs f in the background; Close waits for it. It reports false, and does not, when the Locker is closed.
-func (l *Locker) spawn(f func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shut {
-		return false
-	}
-	l.background.Go(f)
-	return true
-}
-
-func (l *Locker) newOwner() string {
-	return l.owner + strconv.FormatUint(l.count.Add(1), 10)
+	err := l.Keeper.Close()
+	l.backend.signals.close()
+	return err
 }
 
 // channel is where Redisson publishes the release of key, see getChannelName in its RedissonLock.

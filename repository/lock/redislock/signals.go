@@ -24,11 +24,17 @@ type signals struct {
 	done sync.WaitGroup
 }
 
-// topic is what one waiter listens to.
+// topic is what one waiter at a time listens to.
 type topic struct {
 	channel string
 	news    chan struct{} // has room for one: a release, or the confirmation of the subscription
+	stands  bool          // the subscription was confirmed
+	used    bool          // by a waiter
+	since   time.Time     // that it is not used
 }
+
+// linger is how long a subscription stays after its last use: the next waiter for the same lock is often close behind.
+const linger = time.Second
 
 // change is a subscription to start or to end.
 type change struct {
@@ -41,13 +47,19 @@ func newSignals(client redis.UniversalClient) *signals {
 	return &signals{client: client, topics: map[string]*topic{}, changed: make(chan struct{}, 1), ctx: ctx, stop: stop}
 }
 
-// subscribe returns at once; the topic has news when the subscription stands.
+// subscribe returns at once; the topic has news when the subscription stands. One waiter uses a channel at a time.
 func (s *signals) subscribe(channel string) *topic {
-	t := &topic{channel: channel, news: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.topics[channel] = t
-	s.change(change{channel, true})
+	t := s.topics[channel]
+	if t == nil {
+		t = &topic{channel: channel, news: make(chan struct{}, 1)}
+		s.topics[channel] = t
+		s.change(change{channel, true})
+	} else if t.stands {
+		t.tell()
+	}
+	t.used = true
 	if !s.running && s.ctx.Err() == nil {
 		s.running = true
 		sub := s.client.Subscribe(s.ctx)
@@ -60,9 +72,18 @@ func (s *signals) subscribe(channel string) *topic {
 func (s *signals) unsubscribe(t *topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.topics[t.channel] == t { // else somebody subscribed anew already
-		delete(s.topics, t.channel)
-		s.change(change{t.channel, false})
+	t.used, t.since = false, time.Now()
+}
+
+// sweep ends the subscriptions that have not been used for a while.
+func (s *signals) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for channel, t := range s.topics {
+		if !t.used && time.Since(t.since) > linger {
+			delete(s.topics, channel)
+			s.change(change{channel, false})
+		}
 	}
 }
 
@@ -76,9 +97,13 @@ func (s *signals) change(c change) {
 
 // write passes the changes on, in their order. It has a goroutine of its own, because it blocks while Redis is away.
 func (s *signals) write(sub *redis.PubSub) {
+	ticker := time.NewTicker(linger)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-s.changed:
+		case <-ticker.C:
+			s.sweep()
 		case <-s.ctx.Done():
 			sub.Close()
 			return
@@ -121,10 +146,15 @@ func (s *signals) tell(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.topics[channel]; t != nil {
-		select {
-		case t.news <- struct{}{}:
-		default:
-		}
+		t.stands = true
+		t.tell()
+	}
+}
+
+func (t *topic) tell() {
+	select {
+	case t.news <- struct{}{}:
+	default:
 	}
 }
 

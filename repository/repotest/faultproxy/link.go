@@ -48,12 +48,12 @@ func (l *link) forward(from, to net.Conn, pass func([]byte) bool, count *int) {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 && l.hold() && pass(buf[:n]) {
+			l.proxy.mu.Lock()
+			*count += n // before its reply can be seen
+			l.proxy.mu.Unlock()
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
-			l.proxy.mu.Lock()
-			*count += n
-			l.proxy.mu.Unlock()
 		}
 		if err != nil {
 			return

@@ -1,4 +1,4 @@
-package redislock
+package keeper
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // lease is one entry into a hold.
 type lease struct {
-	hold    *hold
+	hold    *Hold
 	ctx     leaseContext
 	outer   *lease // the lease whose context this one was acquired under, of whatever key
 	cancel  context.CancelFunc
@@ -27,10 +27,9 @@ var _ lock.Lease = (*lease)(nil)
 func (l *lease) Context() context.Context { return &l.ctx }
 
 // Token implements lock.Lease.
-func (l *lease) Token() (uint64, bool) { return l.hold.token, true }
+func (l *lease) Token() (uint64, bool) { return l.hold.grant.Token() }
 
-// Release implements lock.Lease. It takes Options.Timeout at most; where Redis does not answer, it goes on trying in the
-// background until the lease has run out.
+// Release implements lock.Lease. Where the backend does not answer, it goes on trying in the background.
 func (l *lease) Release(context.Context) error {
 	l.once.Do(func() {
 		if l.cancel != nil {
@@ -51,14 +50,14 @@ type leaseContext struct {
 
 func (c *leaseContext) Err() error {
 	err := c.Context.Err()
-	if err == nil && c.lease.hold.isHeld() && c.lease.hold.overdue() {
+	if err == nil && c.lease.hold.is(held) && c.lease.hold.overdue() {
 		return c.Context.Err()
 	}
 	return err
 }
 
 func (c *leaseContext) Value(key any) any {
-	if l, ok := key.(*Locker); ok && l == c.lease.hold.locker {
+	if k, ok := key.(*Keeper); ok && k == c.lease.hold.keeper {
 		return c.lease
 	}
 	return c.Context.Value(key)

@@ -1,0 +1,174 @@
+package redislock
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/service/lock"
+	"seckill/service/lock/keeper"
+)
+
+// backend takes locks in Redis.
+type backend struct {
+	opts     Options
+	pipe     *pipe
+	signals  *signals
+	scripts  scripts
+	fences   *fences
+	sharded  any // "1" in a cluster
+	giveBack func(free func() error)
+
+	process string // this process's part of the owners' names
+	count   atomic.Uint64
+	lease   any // Options.Lease in ms, boxed once
+}
+
+func newBackend(client redis.UniversalClient, opts Options) *backend {
+	_, cluster := client.(*redis.ClusterClient)
+	b := &backend{
+		opts:    opts,
+		pipe:    newPipe(client, opts.Lanes),
+		signals: newSignals(client),
+		scripts: newScripts(),
+		fences:  newFences(cluster),
+		sharded: "0",
+		process: newUUID() + ":",
+		lease:   opts.Lease.Milliseconds(),
+	}
+	if cluster {
+		b.sharded = "1"
+	}
+	return b
+}
+
+// Take implements keeper.Backend: it asks until the lock is granted, or the wait is over.
+func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) {
+	g := b.newGrant(h)
+	keys := []any{g.name, b.fences.of(h.Key)}
+	var t *topic
+	defer func() {
+		if t != nil {
+			b.signals.unsubscribe(t)
+		}
+	}()
+	for {
+		g.sent = time.Now()
+		a, err := b.exchange(ctx, &b.scripts.acquire, g.sent.Add(h.Settings.Timeout), keys, g.owner, g.ms)
+		if err != nil {
+			g.abandon(a.pending)
+			return nil, err
+		}
+		if a.n > 0 {
+			g.token = uint64(a.n)
+			return g, nil
+		}
+		if h.Settings.Try {
+			return nil, lock.ErrHeld
+		}
+		if t == nil {
+			t = b.signals.subscribe(channel(h.Key))
+		}
+		if err := b.await(ctx, h, t, time.Duration(-a.n)*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await returns when it is worth asking again: at the news of a release, at the confirmation that news will come (the
+// release may have been between the last answer and the subscription), when the holder's lease runs out, and otherwise
+// at each poll.
+func (b *backend) await(ctx context.Context, h *keeper.Hold, t *topic, left time.Duration) error {
+	wait := b.opts.Poll
+	if left > 0 {
+		wait = min(wait, left+time.Millisecond)
+	}
+	timer := startTimer(wait)
+	defer timer.stop()
+	select {
+	case <-t.news:
+	case <-timer.C:
+	case <-ctx.Done():
+		return keeper.Ended(ctx)
+	case <-h.Expired():
+		return lock.ErrHeld
+	case <-h.Closed():
+		return lock.ErrClosed
+	}
+	return nil
+}
+
+// grant is a lock in Redis, or what may become one.
+type grant struct {
+	backend *backend
+	key     string
+	name    any // the key, as it goes into commands
+	owner   any
+	ms      any // the lease
+	lease   time.Duration
+	sent    time.Time // when the lock was asked for
+	token   uint64
+}
+
+func (b *backend) newGrant(h *keeper.Hold) *grant {
+	owner := b.process + strconv.FormatUint(b.count.Add(1), 10)
+	g := &grant{backend: b, key: h.Key, name: h.Key, owner: owner, ms: b.lease, lease: b.opts.Lease}
+	if d := h.Settings.Lease; d > 0 {
+		ms := max(1, (d + time.Millisecond - 1).Milliseconds())
+		g.lease, g.ms = time.Duration(ms)*time.Millisecond, ms
+	}
+	return g
+}
+
+// abandon takes back what an acquisition without an answer may have taken, or may yet take until pending is closed.
+func (g *grant) abandon(pending <-chan struct{}) {
+	if pending != nil {
+		g.backend.giveBack(func() error {
+			<-pending // the client's timeouts bound it
+			return g.Free()
+		})
+	}
+}
+
+// Token implements keeper.Grant.
+func (g *grant) Token() (uint64, bool) { return g.token, true }
+
+// Until implements keeper.Grant.
+func (g *grant) Until() time.Time { return g.trusted(g.sent) }
+
+// trusted returns how long a lease counts that began at sent, or later: the server's clock may be faster than ours by a
+// hundredth.
+func (g *grant) trusted(sent time.Time) time.Time { return sent.Add(g.lease - g.lease/100) }
+
+// Renew implements keeper.Grant.
+func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
+	sent := time.Now()
+	a, err := g.backend.exchange(ctx, &g.backend.scripts.hold, by, []any{g.name}, g.owner, "0", g.ms)
+	if err == nil && a.n == 0 {
+		err = lock.ErrLost
+	}
+	return g.trusted(sent), err
+}
+
+// Note implements keeper.Grant.
+func (g *grant) Note(ctx context.Context, depth int, by time.Time) error {
+	a, err := g.backend.exchange(ctx, &g.backend.scripts.hold, by, []any{g.name}, g.owner, strconv.Itoa(depth), "0")
+	if err == nil && a.n == 0 {
+		err = lock.ErrLost
+	}
+	return err
+}
+
+// Free implements keeper.Grant. It has a time of its own: the caller's context may well be over.
+func (g *grant) Free() error {
+	b := g.backend
+	by := time.Now().Add(b.opts.Timeout)
+	a, err := b.exchange(context.Background(), &b.scripts.release, by, []any{g.name}, g.owner, channel(g.key), b.sharded)
+	if err == nil && a.n == 0 && !a.repeated { // if repeated, the attempt without an answer freed it
+		err = lock.ErrLost
+	}
+	return err
+}
