@@ -7,8 +7,8 @@ package jsonbody
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"seckill/service/idgen"
@@ -39,6 +39,11 @@ type ValueError struct {
 
 func (e *ValueError) Error() string { return e.Field + " " + e.Message }
 
+// unfit copies the name, so that the compiler sees that fields do not outlive a call, and leaves them on the stack.
+func unfit(field, message string) error {
+	return &ValueError{Field: strings.Clone(field), Message: message}
+}
+
 // Decode reads an object with the given members, at most 64. The error is a *SyntaxError or a *ValueError. What was
 // decoded before an error stays in place. Nothing refers to body afterwards.
 func Decode(body []byte, fields ...Field) error {
@@ -56,7 +61,7 @@ func Decode(body []byte, fields ...Field) error {
 func missing(fields []Field, seen uint64) error {
 	for i := range fields {
 		if fields[i].Required && seen&(1<<i) == 0 {
-			return &ValueError{Field: fields[i].Name, Message: "is required"}
+			return unfit(fields[i].Name, "is required")
 		}
 	}
 	return nil
@@ -106,7 +111,7 @@ func (s *scanner) name(fields []Field, seen uint64) (int, error) {
 	case i == len(fields):
 		return 0, &SyntaxError{Field: short(name), Message: "unknown field " + strconv.Quote(short(name))}
 	case seen&(1<<i) != 0:
-		return 0, &SyntaxError{Field: fields[i].Name, Message: "the field " + fields[i].Name + " is there twice"}
+		return 0, &SyntaxError{Field: string(name), Message: "the field " + string(name) + " is there twice"}
 	case s.next() != ':':
 		return 0, s.errorf("expected a colon after the field's name")
 	}
@@ -149,12 +154,12 @@ func (s *scanner) value(f *Field) error {
 		}
 		v := int(n)
 		if int64(v) != n {
-			return &ValueError{Field: f.Name, Message: "is out of range"}
+			return unfit(f.Name, "is out of range")
 		}
 		*into = &v
 		return nil
 	}
-	panic(fmt.Sprintf("jsonbody: field %s decodes into an unsupported type", f.Name))
+	panic("jsonbody: field " + f.Name + " decodes into an unsupported type")
 }
 
 func setText(f *Field, text []byte) error {
@@ -166,7 +171,7 @@ func setText(f *Field, text []byte) error {
 		*into = &v
 	case *idgen.ID:
 		if into.UnmarshalText(text) != nil {
-			return &ValueError{Field: f.Name, Message: "must be an id: a positive number in decimal digits, as a string"}
+			return unfit(f.Name, "must be an id: a positive number in decimal digits, as a string")
 		}
 	case *time.Time:
 		return setTime(f.Name, into, text)
@@ -178,9 +183,10 @@ func setText(f *Field, text []byte) error {
 }
 
 func setTime(name string, into *time.Time, text []byte) error {
-	if into.UnmarshalText(text) != nil {
-		return &ValueError{Field: name, Message: "must be a time as in RFC 3339, for example 2026-11-11T00:00:00Z"}
+	var t time.Time
+	if t.UnmarshalText(text) != nil {
+		return unfit(name, "must be a time as in RFC 3339, for example 2026-11-11T00:00:00Z")
 	}
-	*into = into.UTC()
+	*into = t.UTC()
 	return nil
 }

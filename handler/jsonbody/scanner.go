@@ -144,7 +144,7 @@ func (s *scanner) stringValue(field string) ([]byte, error) {
 	if s.pos < len(s.text) && s.text[s.pos] == '"' {
 		return s.string()
 	}
-	return nil, &ValueError{Field: field, Message: "must be a string"} // or no JSON at all, which Decode finds out
+	return nil, unfit(field, "must be a string") // or no JSON at all, which Decode finds out
 }
 
 // integer reads the value of a field that has to be a whole number.
@@ -155,14 +155,14 @@ func (s *scanner) integer(field string, into *int64) error {
 	}
 	digits := bytes.TrimPrefix(s.text[start:s.pos], []byte("-"))
 	if len(digits) == 0 || bytes.ContainsAny(digits, "+-.eE") {
-		return &ValueError{Field: field, Message: "must be a whole number"}
+		return unfit(field, "must be a whole number")
 	}
 	if digits[0] == '0' && len(digits) > 1 {
 		return s.errorf("a number that starts with a zero")
 	}
 	n, err := strconv.ParseInt(string(s.text[start:s.pos]), 10, 64)
 	if err != nil {
-		return &ValueError{Field: field, Message: "is out of range"}
+		return unfit(field, "is out of range")
 	}
 	*into = n
 	return nil

@@ -1,0 +1,337 @@
+package handler_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/golang-jwt/jwt/v5"
+
+	"seckill/handler"
+	"seckill/handler/token"
+	"seckill/service"
+	"seckill/service/idgen"
+	"seckill/service/lock"
+)
+
+// soldOutStore is a database in which voucher 7 has no unit left and somebody else bought them all.
+type soldOutStore struct {
+	service.OrderStore
+	service.VoucherStore
+	terms service.Terms
+}
+
+func (s *soldOutStore) Voucher(context.Context, idgen.ID) (service.Voucher, error) {
+	return service.Voucher{ID: 7, Title: "T", PayWithin: time.Minute, Terms: s.terms, ServerTime: time.Now()}, nil
+}
+
+func (s *soldOutStore) Terms(context.Context, idgen.ID) (service.Terms, time.Time, error) {
+	return s.terms, time.Now(), nil
+}
+
+func (s *soldOutStore) Place(_ context.Context, _ idgen.ID, batch []*service.Placement) {
+	for _, p := range batch {
+		p.Err = service.ErrSoldOut
+	}
+}
+
+func (s *soldOutStore) Buyers(context.Context, idgen.ID) ([]service.UserID, int64, error) {
+	return []service.UserID{1, 2, 3}, s.terms.Placed, nil
+}
+
+// counter hands out ids for orders that are never placed.
+type counter struct{ idgen.Generator }
+
+func (counter) NextN(_ context.Context, ids []idgen.ID) error {
+	for i := range ids {
+		ids[i] = idgen.ID(i + 1)
+	}
+	return nil
+}
+
+// newSoldOutShop is the real shop over that database.
+func newSoldOutShop() *service.Shop {
+	store := &soldOutStore{terms: service.Terms{
+		Total: 3, Placed: 3, UserLimit: 1, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
+	}}
+	return service.New(service.Config{
+		Orders: store, Vouchers: store, Locker: lock.None(), IDs: counter{}, Log: noLog(),
+	})
+}
+
+func TestSoldOutRefusal(t *testing.T) {
+	a := serve(t, newSoldOutShop(), nil)
+	want := fmt.Sprintf(problemFmt, "Conflict", 409, "sold-out", service.ErrSoldOut.Message, "")
+	for i := range 5 { // the first by the database, the others by the latch
+		if got := a.send("POST", place, goodBody, as(t, 42, token.User)...); got.status != 409 || got.body != want {
+			t.Errorf("refusal %d: %d %s", i, got.status, got.body)
+		}
+	}
+}
+
+// newBare is the least that a gin handler could do with the same request: decode it, verify the token, and refuse.
+func newBare(verify func(string) error) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	refusal := gin.H{"code": "sold-out", "detail": "sold out"}
+	e.POST(place, func(c *gin.Context) {
+		var order struct {
+			VoucherID idgen.ID `json:"voucher_id" binding:"required"`
+		}
+		if err := c.ShouldBindJSON(&order); err != nil {
+			c.JSON(http.StatusBadRequest, gin.H{"code": "malformed"})
+			return
+		}
+		if err := verify(strings.TrimPrefix(c.GetHeader("Authorization"), "Bearer ")); err != nil {
+			c.JSON(http.StatusUnauthorized, gin.H{"code": "unauthenticated"})
+			return
+		}
+		c.JSON(http.StatusConflict, refusal)
+	})
+	return e
+}
+
+func verifyNothing(string) error { return nil }
+
+// verifyPlainly is what most handlers do: parse the token each time.
+func verifyPlainly(signed string) error {
+	_, err := jwt.Parse(signed, func(*jwt.Token) (any, error) { return key, nil },
+		jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired())
+	return err
+}
+
+// verifyRemembered takes the cheap verification for granted.
+func verifyRemembered(b *testing.B) func(string) error {
+	v, err := token.NewVerifier(token.Config{Keys: [][]byte{key}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(signed string) error { _, err := v.Verify(signed); return err }
+}
+
+// contestants are the ways to refuse an order; the first three are what the others are measured by.
+func contestants(b *testing.B) map[string]http.Handler {
+	always := newFakeShop()
+	always.err = service.ErrSoldOut
+	logTo := func(perSecond int) func(*handler.Config) {
+		file, err := os.Create(b.TempDir() + "/access.log")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = file.Close() })
+		return func(c *handler.Config) {
+			c.Log, c.AccessLog = slog.New(slog.NewJSONHandler(file, nil)), perSecond
+		}
+	}
+	limits := func(c *handler.Config) {
+		c.UserLimit = handler.Rate{PerSecond: 1e9, Burst: 1e9}
+		c.AddressLimit = handler.Rate{PerSecond: 1e9, Burst: 1e9}
+	}
+	return map[string]http.Handler{
+		"bare":                 newBare(verifyNothing),
+		"bare+token":           newBare(verifyPlainly),
+		"bare+cached-token":    newBare(verifyRemembered(b)),
+		"shop":                 newHandler(b, newSoldOutShop(), nil),
+		"shop+limits":          newHandler(b, newSoldOutShop(), limits),
+		"shop+access-log":      newHandler(b, newSoldOutShop(), logTo(0)),
+		"shop+full-access-log": newHandler(b, newSoldOutShop(), logTo(-1)),
+		"handler-alone":        newHandler(b, alwaysSoldOut{}, nil),
+	}
+}
+
+// alwaysSoldOut is a shop that costs nothing.
+type alwaysSoldOut struct{ handler.Shop }
+
+func (alwaysSoldOut) PlaceOrder(context.Context, service.PlaceRequest) (service.Order, bool, error) {
+	return service.Order{}, false, service.ErrSoldOut
+}
+
+var contestantOrder = []string{
+	"bare", "bare+token", "bare+cached-token", "handler-alone", "shop", "shop+limits", "shop+access-log", "shop+full-access-log",
+}
+
+// BenchmarkRefusalRecorded measures the handlers without the network.
+func BenchmarkRefusalRecorded(b *testing.B) {
+	all := contestants(b)
+	for _, name := range []string{"bare", "bare+token", "bare+cached-token", "handler-alone"} {
+		b.Run(name, func(b *testing.B) {
+			body, w := strings.NewReader(""), new(sink)
+			r := httptest.NewRequest("POST", place, nil)
+			r.Header.Set("Authorization", "Bearer "+sign(b, token.Claims{User: 42, Role: token.User}))
+			r.Header.Set("Content-Type", "application/json")
+			r.Body, r.ContentLength = io.NopCloser(body), int64(len(goodBody))
+			b.ReportAllocs()
+			for b.Loop() {
+				body.Reset(goodBody)
+				clear(w.header)
+				all[name].ServeHTTP(w, r)
+				if w.status != http.StatusConflict {
+					b.Fatal(w.status)
+				}
+			}
+		})
+	}
+}
+
+// sink is a ResponseWriter that costs nothing.
+type sink struct {
+	header http.Header
+	status int
+}
+
+func (s *sink) Header() http.Header {
+	if s.header == nil {
+		s.header = http.Header{}
+	}
+	return s.header
+}
+func (s *sink) WriteHeader(status int)      { s.status = status }
+func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+
+// BenchmarkRefusal measures what a buyer meets: a real server on loopback, and as many connections as a hot sale has.
+// Rounds of the contestants alternate, so that whatever disturbs the machine disturbs all of them; the ratios are those
+// of one run.
+func BenchmarkRefusal(b *testing.B) {
+	for _, clients := range []int{64, 256} {
+		b.Run(strconv.Itoa(clients)+"-clients", func(b *testing.B) { raceRefusals(b, clients) })
+	}
+}
+
+const requestsPerRound = 2048
+
+func raceRefusals(b *testing.B, clients int) {
+	all := contestants(b)
+	spent := map[string]cost{}
+	races := map[string]*race{}
+	for _, name := range contestantOrder {
+		races[name] = newRace(b, all[name], clients)
+		races[name].run(b, requestsPerRound) // warm up
+	}
+	for b.Loop() {
+		for _, name := range contestantOrder {
+			spent[name] = spent[name].plus(races[name].run(b, requestsPerRound))
+		}
+	}
+	for _, name := range contestantOrder {
+		b.ReportMetric(float64(b.N*requestsPerRound)/spent[name].wall.Seconds(), name+"/s")
+	}
+	for _, ratio := range [][2]string{
+		{"shop", "bare"}, {"shop", "bare+token"}, {"shop", "bare+cached-token"},
+		{"handler-alone", "bare+cached-token"}, {"shop+limits", "shop"},
+		{"shop+access-log", "shop"}, {"shop+full-access-log", "shop"},
+	} {
+		one, other := spent[ratio[0]], spent[ratio[1]]
+		b.ReportMetric(other.wall.Seconds()/one.wall.Seconds(), ratio[0]+":"+ratio[1])
+		b.ReportMetric(other.cpu.Seconds()/one.cpu.Seconds(), ratio[0]+":"+ratio[1]+"(cpu)")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// cost is what a round took. The time of the processors, clients included, is the steadier measure on a machine that
+// has other things to do.
+type cost struct{ wall, cpu time.Duration }
+
+func (c cost) plus(d cost) cost { return cost{c.wall + d.wall, c.cpu + d.cpu} }
+
+func cpuTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// race is a server with its connections.
+type race struct {
+	conns   []net.Conn
+	request []byte
+}
+
+func newRace(b *testing.B, h http.Handler, clients int) *race {
+	b.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = handler.NewServer("", h, noLog())
+	server.Start()
+	b.Cleanup(server.Close)
+	r := &race{request: fmt.Appendf(nil,
+		"POST %s HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		place, sign(b, token.Claims{User: 42, Role: token.User}), len(goodBody), goodBody)}
+	for range clients {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = conn.Close() })
+		r.conns = append(r.conns, conn)
+	}
+	return r
+}
+
+// run sends a number of requests over all connections, each waiting for its answer before it sends the next, and
+// returns what that took.
+func (r *race) run(b *testing.B, requests int) cost {
+	start, cpu := time.Now(), cpuTime(b)
+	var all sync.WaitGroup
+	failed := make(chan error, len(r.conns))
+	for _, conn := range r.conns {
+		all.Go(func() {
+			if err := r.talk(conn, requests/len(r.conns)); err != nil {
+				failed <- err
+			}
+		})
+	}
+	all.Wait()
+	took := cost{time.Since(start), cpuTime(b) - cpu}
+	select {
+	case err := <-failed:
+		b.Fatal(err)
+	default:
+	}
+	return took
+}
+
+// talk is a client that costs little: the answers have no more than one packet.
+func (r *race) talk(conn net.Conn, requests int) error {
+	answer := make([]byte, 4096)
+	for range requests {
+		if _, err := conn.Write(r.request); err != nil {
+			return err
+		}
+		n, err := conn.Read(answer)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 409 ")) || !bytes.HasSuffix(answer[:n], []byte("}")) {
+			return errors.New("not a refusal: " + string(answer[:n]))
+		}
+	}
+	return nil
+}
+
+// The clients above read an answer at once; see that it is one.
+func TestRefusalFitsInOnePacket(t *testing.T) {
+	h := newHandler(t, alwaysSoldOut{}, nil)
+	w := record(h, "POST", place, goodBody, as(t, 42, token.User)...)
+	var wire bytes.Buffer
+	if err := w.Result().Write(&wire); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.ReadResponse(bufio.NewReader(&wire), nil); err != nil || wire.Len() > 1400 {
+		t.Errorf("%d bytes, %v", wire.Len(), err)
+	}
+}
