@@ -13,8 +13,9 @@ type Buyers struct {
 	Client    *Client
 	Recorder  *Recorder
 	Voucher   string
-	FirstUser int64 // at least 1
-	Users     int64 // at least 1
+	FirstUser int64   // at least 1
+	Users     int64   // at least 1
+	IDs       []int64 // the users, if they are not those from FirstUser on
 	// Copies is how often a buyer sends the same request at the same time, as impatient people and broken apps do; 0
 	// and 1 mean once. CopyShare is the share of buyers who do so, from 0 to 1.
 	Copies    int
@@ -27,7 +28,12 @@ type Buyers struct {
 func NewName() string { return rand.Text()[:10] }
 
 // Buyer returns who comes with an arrival.
-func (b *Buyers) Buyer(n int64) int64 { return b.FirstUser + n%b.Users }
+func (b *Buyers) Buyer(n int64) int64 {
+	if b.IDs != nil {
+		return b.IDs[n%int64(len(b.IDs))]
+	}
+	return b.FirstUser + n%b.Users
+}
 
 // Key returns the key of an arrival's request.
 func (b *Buyers) Key(n int64) string {
@@ -40,10 +46,9 @@ func (b *Buyers) Key(n int64) string {
 	return string(strconv.AppendInt(key, n, 10))
 }
 
-// copies returns how often the arrival's request is sent. Who sends copies is spread evenly over the arrivals.
+// copies returns how often the arrival's request is sent.
 func (b *Buyers) copies(n int64) int {
-	before, after := float64(n)*b.CopyShare, float64(n+1)*b.CopyShare
-	if int64(after) > int64(before) {
+	if spread(n, b.CopyShare) {
 		return max(b.Copies, 1)
 	}
 	return 1

@@ -23,6 +23,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Keep a shop running."`
 	Migrate migrateCmd `cmd:"" help:"Bring the tables of the database up to date, or tell whether they are."`
 	Audit   auditCmd   `cmd:"" help:"Check every invariant over the database."`
+	Load    loadCmd    `cmd:"" help:"Send load to a shop that runs somewhere, and judge what comes back."`
 	Token   tokenCmd   `cmd:"" help:"Sign a token for development."`
 	Health  healthCmd  `cmd:"" help:"Ask a shop whether it is well; for health checks of containers."`
 	Version versionCmd `cmd:"" help:"Print the version."`
