@@ -80,7 +80,7 @@ func TestDatabaseKilledUnderLoad(t *testing.T) {
 		voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(100_000, 1, time.Hour))
 		const buyers = 3000
 		answers := make([]answer, buyers)
-		served := make(chan struct{}, buyers)
+		served := make(chan string, buyers)
 		killed := make(chan struct{})
 		go func() {
 			defer close(killed)
@@ -88,6 +88,11 @@ func TestDatabaseKilledUnderLoad(t *testing.T) {
 				<-served
 			}
 			server.Kill()
+			for what := range served {
+				if what != "201" { // somebody noticed
+					break
+				}
+			}
 			server.Restart()
 		}()
 		place := func(i int) answer {
@@ -95,9 +100,10 @@ func TestDatabaseKilledUnderLoad(t *testing.T) {
 		}
 		crowd(buyers, 64, func(i int) []answer {
 			answers[i] = place(i)
-			served <- struct{}{}
+			served <- answers[i].what()
 			return nil
 		})
+		close(served)
 		<-killed
 		t.Logf("%v", count(answers))
 
