@@ -41,7 +41,7 @@ type Verdict struct {
 	Open     int64                      `json:"open"`     // of them, not settled
 	Told     int64                      `json:"told"`     // orders that clients know of
 	Sales    []Sale                     `json:"sales"`    // one for each voucher, by id
-	Findings []repository.Finding       `json:"findings"`
+	Findings []repository.Finding       `json:"findings,omitempty"`
 }
 
 // Sale is what the database holds of a voucher.
@@ -132,7 +132,12 @@ func (c *check) order(o *repository.LedgerOrder) {
 	}
 	row := map[string]any{"order": o.ID, "user": o.UserID, "voucher": o.VoucherID, "request": o.RequestID}
 	if m := c.book.requests[request{o.UserID, o.RequestID}]; m != nil {
-		if !m.open() { // what is open is a finding of its own, and may well have an order
+		switch {
+		case m.open(): // that is a finding of its own, and it may well have an order
+		case m.order != 0:
+			row["told_order"] = m.order
+			c.found(checkSame, row)
+		default:
 			c.found(checkFailed, row)
 		}
 		return
