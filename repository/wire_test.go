@@ -16,7 +16,7 @@ import (
 // Statements are told by their text; "BEGIN" and "COMMIT" stand for those that gorm does not write.
 type wire struct {
 	mu      sync.Mutex
-	seen    []string
+	seen    map[string]int
 	rewrite func(query string) string
 	before  func(query string) error // an error: the statement is not sent
 	after   func(query string, err error) error
@@ -25,7 +25,7 @@ type wire struct {
 // tap puts a wire into db. What the audit does passes beside it.
 func tap(t *testing.T, db *DB) *wire {
 	t.Helper()
-	w := &wire{}
+	w := &wire{seen: map[string]int{}}
 	pool := &wiredPool{wired{w, db.sql}, db.sql}
 	db.gorm.ConnPool, db.gorm.Statement.ConnPool = pool, pool
 	return w
@@ -42,9 +42,9 @@ func (w *wire) set(change func(w *wire)) {
 func (w *wire) count(text string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, query := range w.seen {
+	for query, times := range w.seen {
 		if strings.Contains(query, text) {
-			n++
+			n += times
 		}
 	}
 	return n
@@ -53,7 +53,7 @@ func (w *wire) count(text string) (n int) {
 // pass carries one statement.
 func (w *wire) pass(query string, send func(query string) error) error {
 	w.mu.Lock()
-	w.seen = append(w.seen, query)
+	w.seen[query]++
 	rewrite, before, after := w.rewrite, w.before, w.after
 	w.mu.Unlock()
 	if rewrite != nil {
