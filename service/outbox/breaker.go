@@ -19,6 +19,26 @@ func (p *Pause) setDefaults() {
 	orDefault(&p.Longest, 5*time.Second)
 }
 
+// after is the pause that follows a number of failures in a row, from 1.
+func (p Pause) after(failures int) time.Duration {
+	d := doubled(p.First, failures-1, p.Longest)
+	return d - rand.N(d/2+1)
+}
+
+// Wait waits for the pause that follows a number of failures in a row, from 1. It returns false if ctx ended. Brokers
+// connect again by it.
+func (p Pause) Wait(ctx context.Context, failures int) bool {
+	p.setDefaults()
+	timer := time.NewTimer(p.after(failures))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // probeSize is how many events are risked to find out whether the broker is back.
 const probeSize = 10
 
@@ -64,9 +84,8 @@ func (b *breaker) learn(o Outcome) {
 			b.changed(0)
 		}
 	case time.Until(b.until) <= 0:
-		d := doubled(b.pause.First, b.failures, b.pause.Longest)
-		d -= rand.N(d/2 + 1)
 		b.failures++
+		d := b.pause.after(b.failures)
 		b.until = time.Now().Add(d)
 		b.changed(d)
 	}

@@ -49,9 +49,8 @@ func (o *Options) setDefaults() {
 // Broker implements outbox.Broker. It keeps the payloads of events until they are handled, also when Publish has
 // returned before.
 type Broker struct {
-	opts  Options
-	ended context.Context // closed
-	close context.CancelFunc
+	opts Options
+	life outbox.Lifetime
 
 	mu     sync.Mutex
 	groups map[string][]*outbox.Lanes // the subscriptions of each group
@@ -62,8 +61,7 @@ var _ outbox.Broker = (*Broker)(nil)
 // New opens a broker. It starts no goroutine until somebody subscribes.
 func New(opts Options) *Broker {
 	opts.setDefaults()
-	b := &Broker{opts: opts, groups: map[string][]*outbox.Lanes{}}
-	b.ended, b.close = context.WithCancel(context.Background())
+	b := &Broker{opts: opts, life: outbox.NewLifetime(), groups: map[string][]*outbox.Lanes{}}
 	for _, name := range opts.Groups {
 		b.groups[name] = nil
 	}
@@ -96,7 +94,7 @@ func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
 	select {
 	case <-call.done:
 	case <-ctx.Done():
-	case <-b.ended.Done():
+	case <-b.life.Done():
 		return call.verdicts(outbox.ErrClosed)
 	}
 	return call.verdicts(outbox.ErrUnavailable)
@@ -115,8 +113,8 @@ func (b *Broker) judge(group string, e outbox.Event, err error) error {
 func (b *Broker) targets() ([]target, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended.Err() != nil {
-		return nil, outbox.ErrClosed
+	if err := b.life.Err(); err != nil {
+		return nil, err
 	}
 	targets := make([]target, 0, len(b.groups))
 	for name, subscriptions := range b.groups {
@@ -133,9 +131,8 @@ func (b *Broker) targets() ([]target, error) {
 
 // Subscribe handles the group's events until ctx ends or the broker is closed.
 func (b *Broker) Subscribe(ctx context.Context, group string, handle outbox.Handler) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := b.life.Bind(ctx)
 	defer cancel()
-	defer context.AfterFunc(b.ended, cancel)()
 	lanes := outbox.StartLanes(ctx, outbox.LanesConfig{
 		Workers: b.opts.Workers, Queue: b.opts.Queue, Tries: b.opts.Tries, Pause: outbox.Pause{First: b.opts.Pause},
 	}, handle)
@@ -144,16 +141,13 @@ func (b *Broker) Subscribe(ctx context.Context, group string, handle outbox.Hand
 		b.leave(group, lanes)
 	}
 	lanes.Stop()
-	if b.ended.Err() != nil {
-		return outbox.ErrClosed
-	}
-	return nil
+	return b.life.Err()
 }
 
 func (b *Broker) join(group string, lanes *outbox.Lanes) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended.Err() != nil {
+	if b.life.Err() != nil {
 		return false
 	}
 	b.groups[group] = append(b.groups[group][:len(b.groups[group]):len(b.groups[group])], lanes)
@@ -178,6 +172,6 @@ func (b *Broker) leave(group string, lanes *outbox.Lanes) {
 func (b *Broker) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.close()
+	b.life.End()
 	return nil
 }
