@@ -48,6 +48,9 @@ func Start(ctx context.Context, opts Options, log *slog.Logger) (*App, error) {
 // start goes from what depends on nothing to what depends on all. Close goes the other way: no more requests, then no
 // more commits, then no more events, then the servers.
 func (a *App) start(ctx context.Context, opts *Options) error {
+	if err := a.startProfiles(ctx, opts.Log.Pprof); err != nil {
+		return err
+	}
 	m := newMetrics()
 	b, err := openBackends(ctx, opts, a.log, &a.stack)
 	if err != nil {

@@ -75,6 +75,7 @@ type API struct {
 type Log struct {
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
 	LogFormat string `enum:"text,json" default:"text" help:"Format of the log: ${enum}."`
+	Pprof     string `placeholder:"HOST:PORT" help:"Serve Go's profiles there. Off by default."`
 	AccessLog int    `default:"20" help:"Most requests a second that are logged one by one; -1: all."`
 }
 
