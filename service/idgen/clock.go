@@ -8,8 +8,14 @@ type Clock interface {
 	Wall() time.Time
 	// Mono returns the time since some fixed moment. It never goes back, and knows nothing of the time of day.
 	Mono() time.Duration
-	// After returns a channel that receives once d has passed on Mono, and a function that frees the timer.
-	After(d time.Duration) (fired <-chan time.Time, stop func())
+	// AfterFunc calls f on a goroutine of its own once d has passed on Mono, unless stop is called before.
+	AfterFunc(d time.Duration, f func()) (stop func() bool)
+}
+
+// after returns a channel that is closed once d has passed on c, and a function that frees the timer.
+func after(c Clock, d time.Duration) (fired <-chan struct{}, stop func() bool) {
+	ch := make(chan struct{})
+	return ch, c.AfterFunc(d, func() { close(ch) })
 }
 
 // systemClock is the Clock of the machine. Its zero Mono is the moment that it was made.
@@ -21,7 +27,6 @@ func SystemClock() Clock { return systemClock{time.Now()} }
 func (c systemClock) Wall() time.Time     { return time.Now() }
 func (c systemClock) Mono() time.Duration { return time.Since(c.start) }
 
-func (c systemClock) After(d time.Duration) (<-chan time.Time, func()) {
-	t := time.NewTimer(d)
-	return t.C, func() { t.Stop() }
+func (c systemClock) AfterFunc(d time.Duration, f func()) func() bool {
+	return time.AfterFunc(d, f).Stop
 }

@@ -46,7 +46,7 @@ func (s *Snowflake) keep(ctx context.Context) {
 	every := min(s.ttl, s.reserve) / 3
 	pause, woken := every, s.keeper.woken
 	for {
-		fired, stop := s.clock.After(pause)
+		fired, stop := after(s.clock, pause)
 		select {
 		case <-ctx.Done():
 			stop()

@@ -26,7 +26,7 @@ func (s *Segment) load(n int64) {
 		if s.settle(got, err, took) {
 			return
 		}
-		fired, stop := s.clock.After(s.jitter(pause))
+		fired, stop := after(s.clock, s.jitter(pause))
 		select {
 		case <-fired:
 		case <-s.run.Done():

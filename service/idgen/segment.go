@@ -36,6 +36,7 @@ type Segment struct {
 	stop    context.CancelFunc
 	loads   sync.WaitGroup
 	waiting atomic.Int64
+	waited  atomic.Int64
 }
 
 // segment is a range in use, and where in it the next load is due.
@@ -160,6 +161,7 @@ func (s *Segment) advance(ctx context.Context, used *segment) error {
 // await waits until the load has come to something or ctx ends.
 func (s *Segment) await(ctx context.Context, loaded <-chan struct{}) error {
 	s.waiting.Add(1)
+	s.waited.Add(1)
 	defer s.waiting.Add(-1)
 	select {
 	case <-loaded:

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,8 +62,9 @@ type simulation struct {
 		Write([]byte) (int, error)
 		Sum64() uint64
 	}
-	seen map[idgen.EventKind]int
 	took map[string]int
+	mu   sync.Mutex // guards what observers and faults write, also in the instances
+	seen map[idgen.EventKind]int
 
 	grants int                     // leases granted so far
 	used   map[int]map[int]stretch // by worker and grant
@@ -136,7 +138,9 @@ func (s *simulation) options(in *instance) []idgen.Option {
 		idgen.WithLayout(layout), idgen.WithClock(in.clock), idgen.WithOwner(in.name),
 		idgen.WithJitter(func(d time.Duration) time.Duration { return d * 7 / 10 }),
 		idgen.WithObserver(func(e idgen.Event) {
-			s.seen[e.Kind]++ // one goroutine at a time: nothing happens in the same instant
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.seen[e.Kind]++
 			if e.Kind == idgen.LeaseAcquired {
 				s.grants++
 				in.grant = s.grants
@@ -164,7 +168,6 @@ func (s *simulation) start(in *instance) {
 		return err
 	})
 	s.outcome("start", err, idgentest.ErrFault, idgen.ErrNoWorker, idgen.ErrLeaseLost, context.DeadlineExceeded)
-	in.switched = true
 }
 
 func (s *simulation) take(in *instance, n int, patience time.Duration) {
@@ -174,6 +177,8 @@ func (s *simulation) take(in *instance, n int, patience time.Duration) {
 	if err != nil {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.ids.Add(s.t, dst...)
 	if !in.switched && (dst[0] <= in.last || !slices.IsSorted(dst)) {
 		s.t.Errorf("%s: %d follows %d", in.name, dst[0], in.last)
@@ -239,6 +244,8 @@ func (s *simulation) trouble() {
 	share, victim, seed := s.rng.IntN(101), s.rng.IntN(2*len(s.instances)), s.rng.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	s.leases.Set(func(_, owner string) idgentest.Fault {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if victim < len(s.instances) && owner[:2] != s.instances[victim].name || rng.IntN(100) >= share {
 			return idgentest.None
 		}

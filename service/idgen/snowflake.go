@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,19 +32,12 @@ type Snowflake struct {
 	grant    Grant
 	deadline time.Duration // on Mono: the lease is good until then; 0 without a lease
 	closed   bool
+	busy     bool          // many ids were taken from the last window
 	changed  chan struct{} // closed and replaced when waiting calls should look again
 
 	waiting   atomic.Int64
 	rollbacks atomic.Int64
 	keeper    keeper
-}
-
-// window is a stretch of ticks that calls take from without a lock: those of one worker, until the clock's next
-// millisecond or the end of the lease, whichever is first.
-type window struct {
-	counter
-	until   time.Duration // on Mono
-	machine int64         // in its place in the id
 }
 
 // NewSnowflake leases a pair of workers and returns a generator with it, for the caller to Close. It blocks on the store
@@ -78,10 +70,9 @@ func NewSnowflake(ctx context.Context, leases LeaseStore, opts ...Option) (*Snow
 
 // Next implements Generator.
 func (s *Snowflake) Next(ctx context.Context) (ID, error) {
-	w := s.win.Load()
-	if s.clock.Mono() < w.until {
+	if w := s.win.Load(); w.valid(s.clock) {
 		if tick, got := w.take(1); got == 1 {
-			return s.compose(w, tick), nil
+			return w.compose(tick), nil
 		}
 	}
 	var one [1]ID
@@ -96,8 +87,8 @@ func (s *Snowflake) NextN(ctx context.Context, dst []ID) error { return s.fill(c
 func (s *Snowflake) fill(ctx context.Context, dst []ID) error {
 	for {
 		w := s.win.Load()
-		if s.clock.Mono() < w.until {
-			dst = dst[s.takeInto(dst, w):]
+		if w.valid(s.clock) {
+			dst = dst[w.takeInto(dst):]
 		}
 		if len(dst) == 0 {
 			return nil
@@ -106,26 +97,6 @@ func (s *Snowflake) fill(ctx context.Context, dst []ID) error {
 			return err
 		}
 	}
-}
-
-func (s *Snowflake) takeInto(dst []ID, w *window) int {
-	filled := 0
-	for filled < len(dst) {
-		tick, got := w.take(int64(len(dst) - filled))
-		if got == 0 {
-			break
-		}
-		for i := range dst[filled : filled+int(got)] {
-			dst[filled+i] = s.compose(w, tick+int64(i))
-		}
-		filled += int(got)
-	}
-	return filled
-}
-
-func (s *Snowflake) compose(w *window, tick int64) ID {
-	sequence := tick & (1<<s.pace.seqBits - 1)
-	return ID((tick-sequence)<<s.layout.machineBits() | w.machine | sequence)
 }
 
 // advance replaces the window that its caller found empty or out of date, or waits until that can be tried again.
@@ -153,7 +124,7 @@ const longWait = 50 * time.Millisecond
 func (s *Snowflake) sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
-	fired, stop := s.clock.After(min(d, longWait))
+	fired, stop := after(s.clock, min(d, longWait))
 	defer stop()
 	select {
 	case <-fired:
@@ -194,25 +165,9 @@ func (s *Snowflake) renewWindow(seen *[]Event) (time.Duration, error) {
 		return longWait, nil // the keeper tells when the ceiling is raised
 	}
 	nextMS := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall)
-	w := &window{until: min(mono+nextMS, s.deadline), machine: int64(st.machine) << s.pace.seqBits}
-	w.base, w.size = r.first, r.limit-r.first
-	s.win.Store(w)
+	s.install(r, st.machine, mono, min(mono+nextMS, s.deadline))
 	return 0, nil
 }
-
-// retireWindow ends the present window and books what was taken from it. s.mu is held.
-func (s *Snowflake) retireWindow() {
-	w := s.win.Load()
-	if w.size == 0 {
-		return
-	}
-	st := &s.streams[s.active]
-	st.last = max(st.last, w.cut()-1)
-	s.win.Store(deadWindow())
-}
-
-// deadWindow returns a window that nobody takes from.
-func deadWindow() *window { return &window{until: math.MinInt64} }
 
 // notice compares the clock with its last reading: the first and the second defence. s.mu is held.
 func (s *Snowflake) notice(now int64, seen *[]Event) {

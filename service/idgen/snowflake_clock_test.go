@@ -291,6 +291,39 @@ func TestBurstIsAheadOfTheClockByNoMoreThanItsBound(t *testing.T) {
 	})
 }
 
+// A busy generator does not look at the clock for each id, and must not lag behind it all the same.
+func TestBusyGeneratorFollowsTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.close()
+		for range 5 {
+			r.take(1000)
+			time.Sleep(2 * time.Millisecond)
+			if p, _ := r.next(); !p.Time.Equal(r.clock.Wall().Truncate(time.Millisecond)) {
+				t.Errorf("id of %s, the clock shows %s", p.Time, r.clock.Wall())
+			}
+			r.take(1000)
+			time.Sleep(time.Hour)
+		}
+		r.take(1000)
+		r.clock.Step(-3 * time.Second)
+		time.Sleep(2 * time.Millisecond)
+		if r.take(1000); r.gen.Stats().Rollbacks != 1 {
+			t.Errorf("%d rollbacks seen, want 1", r.gen.Stats().Rollbacks)
+		}
+		r.leases.Always(idgentest.Hang)
+		time.Sleep(13 * time.Second)
+		r.take(1000)
+		time.Sleep(time.Millisecond)
+		r.take(1000) // the last window is a busy one
+		time.Sleep(2 * time.Second)
+		if id, err := r.gen.Next(t.Context()); !errors.Is(err, idgen.ErrLeaseLost) {
+			t.Errorf("Next = %d, %v after the lease, want ErrLeaseLost", id, err)
+		}
+		r.leases.Set(nil)
+	})
+}
+
 func TestIDsOfOneMillisecondFillTheSequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithBurst(0))

@@ -194,13 +194,13 @@ func (c *slowClock) stop() {
 	c.stopped = true
 }
 
-func (c *slowClock) After(d time.Duration) (<-chan time.Time, func()) {
+func (c *slowClock) AfterFunc(d time.Duration, f func()) func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
-		return nil, func() {}
+		return func() bool { return false }
 	}
-	return c.Clock.After(d)
+	return c.Clock.AfterFunc(d, f)
 }
 
 func TestEveryWorkerOnceAndNoMore(t *testing.T) {

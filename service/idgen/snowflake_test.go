@@ -1,7 +1,6 @@
 package idgen_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -27,17 +26,4 @@ func TestSnowflake(t *testing.T) {
 			return nil
 		}
 	})
-}
-
-func BenchmarkSnowflakeNext(b *testing.B) {
-	g, err := idgen.NewSnowflake(b.Context(), idgen.NewStatic(0))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer g.Close(context.Background())
-	for b.Loop() {
-		if _, err := g.Next(context.Background()); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -40,6 +40,7 @@ type SegmentStats struct {
 	Remaining int64         // ids at hand, in both buffers
 	Step      int64         // ids that the next load asks for, if demand stays as it is
 	Waiting   int64         // number of calls that wait for a load
+	Waited    int64         // number of times that a call has had to wait for one
 	Loads     int64         // number of loads that succeeded
 	Failures  int64         // number of requests to the store that failed
 	LastLoad  time.Duration // how long the last request to the store took
@@ -55,6 +56,6 @@ func (s *Segment) Stats() SegmentStats {
 	if s.next != nil {
 		stats.Remaining += s.next.size
 	}
-	stats.Step, stats.Waiting = s.step.step, s.waiting.Load()
+	stats.Step, stats.Waiting, stats.Waited = s.step.step, s.waiting.Load(), s.waited.Load()
 	return stats
 }

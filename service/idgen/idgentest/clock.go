@@ -31,8 +31,5 @@ func (c *Clock) Wall() time.Time { return time.Now().Round(0).Add(time.Duration(
 // Mono implements idgen.Clock.
 func (c *Clock) Mono() time.Duration { return time.Since(c.start) }
 
-// After implements idgen.Clock.
-func (c *Clock) After(d time.Duration) (<-chan time.Time, func()) {
-	t := time.NewTimer(d)
-	return t.C, func() { t.Stop() }
-}
+// AfterFunc implements idgen.Clock.
+func (c *Clock) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
