@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"go.uber.org/goleak"
 
 	"seckill/service"
@@ -115,7 +116,8 @@ func TestForgedTokens(t *testing.T) {
 		"other key":          forge(hs256, claims, otherKey),
 		"alg none":           strings.TrimRight(forge(`{"alg":"none"}`, claims, testKey), "="),
 		"alg none, unsigned": forge(`{"alg":"none"}`, claims, testKey)[:strings.LastIndex(forge(`{"alg":"none"}`, claims, testKey), ".")+1],
-		"alg HS512":          forge(`{"alg":"HS512"}`, claims, testKey),
+		"HS384":              genuineButFor(t, jwt.SigningMethodHS384, exp),
+		"HS512":              genuineButFor(t, jwt.SigningMethodHS512, exp),
 		"alg hs256":          forge(`{"alg":"hs256"}`, claims, testKey),
 		"alg RS256":          forge(`{"alg":"RS256"}`, claims, testKey),
 		"no alg":             forge(`{}`, claims, testKey),
@@ -147,6 +149,15 @@ func TestForgedTokens(t *testing.T) {
 			}
 		}
 	}
+}
+
+// genuineButFor signs with the right key, but not by the algorithm that is pinned.
+func genuineButFor(t *testing.T, method jwt.SigningMethod, exp int64) string {
+	signed, err := jwt.NewWithClaims(method, jwt.MapClaims{"sub": "42", "role": "user", "exp": exp}).SignedString(testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
 }
 
 // spareBits changes the bits of the last character that base64 does not use: 32 bytes leave two.
