@@ -1,0 +1,6 @@
+// Package ids compares the id generators of service/idgen with others on the same machine, in the same run:
+//
+//	go test -bench . -cpu 1,2 ./...
+//
+// It is a module of its own, so that the shop does not depend on its peers.
+package ids
