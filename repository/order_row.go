@@ -38,6 +38,3 @@ func (r *orderRow) order() service.Order {
 	}
 	return o
 }
-
-// live tells whether the order holds a unit of stock.
-func (r *orderRow) live() bool { return r.Slot != nil }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const readme = "../../README.md"
+
+// The tour of the README works when it is pasted.
+func TestReadmeTour(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```sh\n(shop=.*?)```").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("the README has no tour that begins with shop=")
+	}
+	for _, needed := range []string{"bash", "curl", "sed"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			t.Fatalf("the tour needs %s: %v", needed, err)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, listen := filepath.Join(t.TempDir(), "data"), freeAddr(t)
+	serve(t, program, listen, data)
+
+	tour := strings.NewReplacer(
+		"http://127.0.0.1:8080", "http://"+listen,
+		"go run ./cmd/seckill token", program+" token --data="+data,
+	).Replace(string(block[1]))
+	command := exec.Command("bash", "-euo", "pipefail", "-c", tour)
+	command.Env = append(os.Environ(), asProgram+"=1")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rest := string(out)
+	for _, want := range []string{
+		`"stock":100`, "HTTP/1.1 201", "HTTP/1.1 200", "HTTP/1.1 409", "already-ordered", // the order, three times
+		`"status":"paid"`, `"status":"paid"`, `"stock":149`, `"ends_at"`, `"ok":true`,
+	} {
+		_, after, found := strings.Cut(rest, want)
+		if !found {
+			t.Fatalf("%s does not come in its place:\n%s", want, out)
+		}
+		rest = after
+	}
+}
+
+// Every file that the README names is there.
+func TestReadmeLinks(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([^)#:]+)\)|`+"`((?:cmd|handler|service|repository|migrations|loadtest)/[^` ]+)`").FindAllStringSubmatch(string(text), -1)
+	if len(links) < 20 {
+		t.Fatalf("found %d links, which cannot be right", len(links))
+	}
+	for _, link := range links {
+		path := link[1] + link[2]
+		if strings.ContainsAny(path, "*…") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
+			t.Errorf("the README names %s: %v", path, err)
+		}
+	}
+}
+
+// serve runs an embedded shop in a process of its own until the test ends.
+func serve(t *testing.T, program, listen, data string) {
+	t.Helper()
+	shop := exec.Command(program, "serve", "--listen="+listen, "--data="+data)
+	shop.Env = append(os.Environ(), asProgram+"=1")
+	shop.Stderr = t.Output()
+	if err := shop.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = shop.Process.Signal(syscall.SIGTERM)
+		if err := shop.Wait(); err != nil {
+			t.Errorf("the shop ended with %v", err)
+		}
+	})
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if answer, err := http.Get("http://" + listen + "/readyz"); err == nil {
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return
+			}
+		}
+	}
+	t.Fatal("the shop does not get ready")
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
