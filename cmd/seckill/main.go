@@ -23,6 +23,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Keep a shop running."`
 	Migrate migrateCmd `cmd:"" help:"Bring the tables of the database up to date, or tell whether they are."`
 	Audit   auditCmd   `cmd:"" help:"Check every invariant over the database."`
+	Compare compareCmd `cmd:"" help:"Run the same sale under several combinations of lock and batch size, and compare."`
 	Load    loadCmd    `cmd:"" help:"Send load to a shop that runs somewhere, and judge what comes back."`
 	Token   tokenCmd   `cmd:"" help:"Sign a token for development."`
 	Health  healthCmd  `cmd:"" help:"Ask a shop whether it is well; for health checks of containers."`
