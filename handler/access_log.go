@@ -24,7 +24,7 @@ func (h *Handler) log(c *gin.Context) {
 	if h.cfg.Observe != nil {
 		h.cfg.Observe(c.Request.Method, c.FullPath(), status, took)
 	}
-	if status >= http.StatusInternalServerError && !expected(c) {
+	if status >= http.StatusInternalServerError && !(status == http.StatusServiceUnavailable && expected(c)) {
 		h.writeLog(c, slog.LevelError, 0, took)
 		return
 	}
@@ -33,7 +33,8 @@ func (h *Handler) log(c *gin.Context) {
 	}
 }
 
-// expected tells failures that are no news one by one: the shop is full (metrics count that), or the client has gone.
+// expected tells answers 503 that are no news one by one: the shop is full, which metrics count, or the client has gone
+// and nobody waited for the outcome.
 func expected(c *gin.Context) bool {
 	last := c.Errors.Last()
 	return last == nil || errors.Is(last.Err, service.ErrBusy) || errors.Is(c.Request.Context().Err(), context.Canceled)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -192,6 +193,12 @@ func TestClientGoneIsNoError(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), r)
 	if lines := log.lines(t); len(lines) != 1 || lines[0]["level"] != "INFO" {
 		t.Errorf("%v", lines)
+	}
+	shop.block, shop.err = nil, errDefect
+	r.Body = io.NopCloser(strings.NewReader(goodBody))
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	if lines := log.lines(t); len(lines) != 1 || lines[0]["level"] != "ERROR" {
+		t.Errorf("a defect that nobody waited for: %v", lines)
 	}
 }
 
