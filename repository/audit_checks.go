@@ -68,6 +68,8 @@ SELECT o.voucher_id, o.user_id, COUNT(*) AS live, s.user_limit FROM voucher_orde
 	{2, "a slot is held by an order that is live, and by one", `
 SELECT voucher_id, user_id, slot, COUNT(*) AS orders, MAX(status) AS status FROM voucher_order
  WHERE slot IS NOT NULL GROUP BY voucher_id, user_id, slot HAVING COUNT(*) > 1 OR MAX(status) > 2`, false},
+	{2, "a live order holds a slot", `
+SELECT id, voucher_id, user_id, status FROM voucher_order WHERE slot IS NULL AND status <> 3`, false},
 	{3, "one request id, one order", `
 SELECT user_id, request_id, COUNT(*) AS orders FROM voucher_order GROUP BY user_id, request_id HAVING COUNT(*) > 1`, false},
 	{5, "no id was handed out twice", `
