@@ -73,6 +73,9 @@ func (h *history) place(batch []*service.Placement) action {
 		name: name, batch: batch, asked: asked,
 		ask: func(ctx context.Context) string {
 			NewOrders(h.db).Place(ctx, batch[0].Order.VoucherID, batch)
+			if h.spoil != nil {
+				h.spoil(batch)
+			}
 			return answers(batch)
 		},
 		model: func(m *shopModel) (all string) {

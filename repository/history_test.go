@@ -27,6 +27,7 @@ type history struct {
 	proxy *faultproxy.Proxy // nil: connections break in the wire only
 	limit time.Duration     // of a request
 	rng   *rand.Rand
+	spoil func(batch []*service.Placement) // what a broken shop would do to verdicts; usually nil
 
 	model    *shopModel
 	vouchers []idgen.ID

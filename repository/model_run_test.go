@@ -11,11 +11,12 @@ import (
 	"seckill/repository/repotest/faultproxy"
 )
 
-// To play more histories than usual, set historiesVariable to their number. To play one again that failed, set
-// seedVariable to the seed that the failure names.
+// A test plays as many histories as fit into some seconds. To play a certain number of them, set historiesVariable; to
+// play one again that failed, set seedVariable to the seed that the failure names.
 const (
 	historiesVariable = "SECKILL_TEST_HISTORIES"
 	seedVariable      = "SECKILL_TEST_SEED"
+	historiesTime     = 10 * time.Second
 )
 
 // Random histories, with connections that break and instances that crash in the middle, leave in every database what
@@ -24,27 +25,26 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		t.Parallel()
-		db, proxy, count := modelDB(t, target)
+		db, proxy := modelDB(t, target)
 		wire := tap(t, db)
-		count = fromEnvironment(t, historiesVariable, count)
-		first := fromEnvironment(t, seedVariable, rand.Uint64())
-		if os.Getenv(seedVariable) != "" {
-			count = 1
-		}
+		first, last := histories(t)
+		end := time.Now().Add(historiesTime)
+		played := uint64(0)
 		steps := 0
-		for seed := first; seed < first+count; seed++ {
+		for seed := first; seed != last && (last != 0 || played < 10 || time.Now().Before(end)); seed++ {
 			h := &history{t: t, db: db, wire: wire, proxy: proxy, limit: 20 * time.Second, rng: rand.New(rand.NewPCG(seed, 0))}
 			if err := h.run(20); err != nil {
 				t.Fatalf("%s=%d: %v", seedVariable, seed, err)
 			}
+			played++
 			steps += len(h.log)
 		}
-		t.Logf("%d histories from seed %d, %d steps, %d transactions", count, first, steps, wire.count("BEGIN"))
+		t.Logf("%d histories from seed %d, %d steps, %d transactions", played, first, steps, wire.count("BEGIN"))
 	})
 }
 
-// modelDB opens a database for histories, and says how many it should be asked to play.
-func modelDB(t *testing.T, target dbtest.Database) (db *DB, proxy *faultproxy.Proxy, histories uint64) {
+// modelDB opens a database for histories.
+func modelDB(t *testing.T, target dbtest.Database) (db *DB, proxy *faultproxy.Proxy) {
 	t.Helper()
 	db = openDB(t, target)
 	// The shop never looks for the events of an order, the comparison does all the time.
@@ -52,24 +52,34 @@ func modelDB(t *testing.T, target dbtest.Database) (db *DB, proxy *faultproxy.Pr
 		t.Fatal(err)
 	}
 	if target.Engine != dbtest.SQLite {
-		db, proxy = throughProxy(t, target)
-		return db, proxy, 40
+		return throughProxy(t, target)
 	}
 	if err := db.gorm.Exec("PRAGMA synchronous = OFF").Error; err != nil { // no power fails here
 		t.Fatal(err)
 	}
-	return db, nil, 1000
+	return db, nil
 }
 
-func fromEnvironment(t *testing.T, name string, usual uint64) uint64 {
+// histories returns the seeds to play, from first until before last. No last: until the time is over.
+func histories(t *testing.T) (first, last uint64) {
 	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return usual
+	number := func(name string) (n uint64, set bool) {
+		text := os.Getenv(name)
+		if text == "" {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return n, true
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
+	if seed, set := number(seedVariable); set {
+		return seed, seed + 1
 	}
-	return n
+	first = uint64(rand.Uint32())
+	if n, set := number(historiesVariable); set {
+		return first, first + n
+	}
+	return first, 0
 }
