@@ -24,11 +24,11 @@ type leaseRow struct {
 	OddCeiling  int64
 }
 
-func (r leaseRow) grant() idgen.Grant {
-	return idgen.Grant{
+func (r leaseRow) pair() idgen.Pair {
+	return idgen.Pair{Live: r.Live, Grant: idgen.Grant{
 		Pair: r.Pair, Owner: r.Owner, Fence: uint64(r.Fence),
 		Ceilings: idgen.Ceilings{r.EvenCeiling, r.OddCeiling},
-	}
+	}}
 }
 
 // Acquire implements idgen.LeaseStore. Each try looks for a pair and takes it by one conditional statement, which fails
@@ -38,20 +38,20 @@ func (s *WorkerLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (id
 		return idgen.Grant{}, err
 	}
 	for attempt := 0; ; attempt++ {
-		rows, err := s.read(ctx, want.First, want.Count)
+		pairs, err := s.read(ctx, want.First, want.Count)
 		if err != nil {
 			return idgen.Grant{}, err
 		}
-		row, known, ok := choosePair(rows, want)
-		if !ok {
-			return idgen.Grant{}, idgen.ErrNoWorker
+		pair, known, err := want.Choose(pairs)
+		if err != nil {
+			return idgen.Grant{}, err
 		}
-		taken, err := s.take(ctx, row, known, want)
+		taken, err := s.take(ctx, pair, known, want)
 		if err != nil {
 			return idgen.Grant{}, err
 		}
 		if taken {
-			return s.granted(ctx, row, want.Owner)
+			return s.granted(ctx, pair.Pair, want.Owner)
 		}
 		if !pause(ctx, attempt) {
 			return idgen.Grant{}, context.Cause(ctx)
@@ -75,60 +75,40 @@ func (s *WorkerLeases) checkLayout(ctx context.Context, layout string) error {
 	return nil
 }
 
-func (s *WorkerLeases) read(ctx context.Context, first, count int) (rows []leaseRow, err error) {
+func (s *WorkerLeases) read(ctx context.Context, first, count int) (pairs []idgen.Pair, err error) {
+	var rows []leaseRow
 	err = s.query(ctx, &rows, "SELECT pair, owner, fence, owner <> '' AND expires_at > "+s.db.dialect.nowLate+
 		" AS live, even_ceiling, odd_ceiling FROM worker_lease WHERE pair >= ? AND pair < ?", first, first+count)
-	return rows, err
-}
-
-// choosePair returns the pair to take: the owner's own, or else the free one with the lowest ceilings. known is false
-// for a pair that was never leased.
-func choosePair(rows []leaseRow, want idgen.LeaseRequest) (best leaseRow, known, ok bool) {
-	seen := make(map[int]bool, len(rows))
 	for _, r := range rows {
-		seen[r.Pair] = true
-		if r.Owner == want.Owner {
-			return r, true, true
-		}
-		if !r.Live && (!ok || min(r.EvenCeiling, r.OddCeiling) < min(best.EvenCeiling, best.OddCeiling)) {
-			best, known, ok = r, true, true
-		}
+		pairs = append(pairs, r.pair())
 	}
-	if ok && min(best.EvenCeiling, best.OddCeiling) == 0 {
-		return best, true, true
-	}
-	for p := want.First; p < want.First+want.Count; p++ {
-		if !seen[p] {
-			return leaseRow{Pair: p}, false, true
-		}
-	}
-	return best, known, ok
+	return pairs, err
 }
 
 // take takes the pair, unless it changed hands or was renewed since it was read.
-func (s *WorkerLeases) take(ctx context.Context, row leaseRow, known bool, want idgen.LeaseRequest) (bool, error) {
+func (s *WorkerLeases) take(ctx context.Context, pair idgen.Pair, known bool, want idgen.LeaseRequest) (bool, error) {
 	if !known {
 		n, err := s.exec(ctx, "INSERT INTO worker_lease (pair, owner, fence, expires_at, even_ceiling, odd_ceiling)"+
 			" VALUES (?, ?, 1, "+s.db.dialect.lateMillis()+", 0, 0)"+s.db.dialect.orSkip("worker_lease", "pair"),
-			row.Pair, want.Owner, want.TTL.Milliseconds())
+			pair.Pair, want.Owner, want.TTL.Milliseconds())
 		return n == 1, err
 	}
 	n, err := s.exec(ctx, "UPDATE worker_lease SET owner = ?, fence = fence + 1, expires_at = "+s.db.dialect.lateMillis()+
 		" WHERE pair = ? AND fence = ? AND (owner = ? OR owner = '' OR expires_at <= "+s.db.dialect.nowLate+")",
-		want.Owner, want.TTL.Milliseconds(), row.Pair, row.Fence, want.Owner)
+		want.Owner, want.TTL.Milliseconds(), pair.Pair, pair.Fence, want.Owner)
 	return n == 1, err
 }
 
 // granted reads the pair that was taken. Nobody else changes its row now.
-func (s *WorkerLeases) granted(ctx context.Context, row leaseRow, owner string) (idgen.Grant, error) {
-	rows, err := s.read(ctx, row.Pair, 1)
+func (s *WorkerLeases) granted(ctx context.Context, pair int, owner string) (idgen.Grant, error) {
+	pairs, err := s.read(ctx, pair, 1)
 	if err != nil {
 		return idgen.Grant{}, err
 	}
-	if len(rows) != 1 || rows[0].Owner != owner {
-		return idgen.Grant{}, fmt.Errorf("%w: pair %d was taken again at once", idgen.ErrLeaseLost, row.Pair)
+	if len(pairs) != 1 || pairs[0].Owner != owner {
+		return idgen.Grant{}, fmt.Errorf("%w: pair %d was taken again at once", idgen.ErrLeaseLost, pair)
 	}
-	return rows[0].grant(), nil
+	return pairs[0].Grant, nil
 }
 
 // Renew implements idgen.LeaseStore.

@@ -50,3 +50,38 @@ type Grant struct {
 // Ceilings holds, for the even and the odd worker of a pair, the Unix millisecond that no id of the worker has reached
 // so far: earlier milliseconds may have been used, this one and later ones have not. Zero means never used.
 type Ceilings [2]int64
+
+// Pair is what a store knows of a pair of workers.
+type Pair struct {
+	Grant
+	Live bool // somebody holds it, and the lease is not over
+}
+
+// Choose returns the pair to take, as LeaseStore.Acquire prescribes, from those of the range that the store has heard
+// of; known is false for one that it has not. It is for implementations of LeaseStore, which have to make sure that
+// nobody else takes the same.
+func (want LeaseRequest) Choose(pairs []Pair) (best Pair, known bool, err error) {
+	heard := make(map[int]bool, len(pairs))
+	lowest := func(p Pair) int64 { return min(p.Ceilings[0], p.Ceilings[1]) }
+	for _, p := range pairs {
+		heard[p.Pair] = true
+		if p.Owner == want.Owner {
+			return p, true, nil
+		}
+		if !p.Live && (!known || lowest(p) < lowest(best)) {
+			best, known = p, true
+		}
+	}
+	if known && lowest(best) == 0 {
+		return best, true, nil
+	}
+	for n := want.First; n < want.First+want.Count; n++ {
+		if !heard[n] {
+			return Pair{Grant: Grant{Pair: n}}, false, nil
+		}
+	}
+	if !known {
+		return best, false, ErrNoWorker
+	}
+	return best, true, nil
+}

@@ -355,7 +355,7 @@ func TestEndOfTheLayout(t *testing.T) {
 			if !p.Time.Before(layout.End()) {
 				t.Errorf("id of %s, the layout ends at %s", p.Time, layout.End())
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond + time.Microsecond) // past what a timer does at the full millisecond
 		}
 		if id, err := r.gen.Next(t.Context()); !errors.Is(err, idgen.ErrExhausted) {
 			t.Errorf("Next = %d, %v after the end, want ErrExhausted", id, err)

@@ -3,6 +3,7 @@ package idgentest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,34 +42,22 @@ func (l *Leases) acquire(want idgen.LeaseRequest) (idgen.Grant, error) {
 	if l.layout != want.Layout {
 		return idgen.Grant{}, fmt.Errorf("%w: the store's is %s", idgen.ErrLayout, l.layout)
 	}
-	best := l.best(want)
-	if best == nil {
-		return idgen.Grant{}, idgen.ErrNoWorker
-	}
-	best.grant.Owner = want.Owner
-	best.grant.Fence++
-	best.expires = time.Now().Add(want.TTL)
-	return best.grant, nil
-}
-
-func (l *Leases) best(want idgen.LeaseRequest) (best *leased) {
-	for p := want.First; p < want.First+want.Count; p++ {
-		pair := l.pairs[p]
-		if pair == nil {
-			pair = &leased{grant: idgen.Grant{Pair: p}}
-			l.pairs[p] = pair
-		}
-		if pair.grant.Owner == want.Owner {
-			return pair
-		}
-		if pair.free() && (best == nil || lowest(pair.grant.Ceilings) < lowest(best.grant.Ceilings)) {
-			best = pair
+	var known []idgen.Pair
+	for p, pair := range l.pairs {
+		if want.First <= p && p < want.First+want.Count {
+			known = append(known, idgen.Pair{Grant: pair.grant, Live: !pair.free()})
 		}
 	}
-	return best
+	slices.SortFunc(known, func(a, b idgen.Pair) int { return a.Pair - b.Pair })
+	best, _, err := want.Choose(known)
+	if err != nil {
+		return idgen.Grant{}, err
+	}
+	best.Owner = want.Owner
+	best.Fence++
+	l.pairs[best.Pair] = &leased{grant: best.Grant, expires: time.Now().Add(want.TTL)}
+	return best.Grant, nil
 }
-
-func lowest(c idgen.Ceilings) int64 { return min(c[0], c[1]) }
 
 // Renew implements idgen.LeaseStore.
 func (l *Leases) Renew(ctx context.Context, held idgen.Grant, ttl time.Duration, c idgen.Ceilings) error {
