@@ -13,7 +13,6 @@ import (
 	"seckill/handler/consumer"
 	"seckill/repository"
 	"seckill/service"
-	"seckill/service/idgen"
 	"seckill/service/outbox"
 )
 
@@ -58,11 +57,14 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	}
 	a.DB, a.JWTKey = b.db, b.jwtKey
 	m.watch(b.db)
-	ids, err := openIDs(ctx, b.db, m, a.log, &a.stack)
+	ids, err := openIDs(ctx, opts, b, m, a.log, &a.stack)
 	if err != nil {
 		return err
 	}
-	locker := openLocker(opts, b.redis, m, a.log, &a.stack)
+	locker, err := openLocker(opts, b, m, a.log, &a.stack)
+	if err != nil {
+		return err
+	}
 	wake := a.startEvents(b, m)
 	shop := service.New(service.Config{
 		Orders: repository.NewOrders(b.db), Vouchers: repository.NewVouchers(b.db),
@@ -86,20 +88,6 @@ func (a *App) startEvents(b backends, m *metrics) (wake func()) {
 	relay := outbox.NewRelay(outbox.Config{Store: repository.NewOutbox(b.db), Broker: b.broker, Observer: outboxMetrics{m}})
 	a.stack.run("relay", relay.Run)
 	return relay.Wake
-}
-
-func openIDs(ctx context.Context, db *repository.DB, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
-	ids, err := idgen.NewSnowflake(ctx, db.WorkerLeases(), idgen.WithObserver(func(e idgen.Event) {
-		m.idEvent(e)
-		if e.Err != nil || e.Kind != idgen.LeaseRenewed {
-			log.Info("order ids", "event", e.Kind.String(), "step", e.Step, "worker", e.Worker, "error", e.Err)
-		}
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("order ids: %w", err)
-	}
-	s.onClose("order ids", ids.Close)
-	return ids, nil
 }
 
 // serve answers requests from now on.

@@ -14,14 +14,13 @@ import (
 	"seckill/repository"
 	"seckill/repository/broker/inproc"
 	"seckill/repository/lock/redislock"
-	"seckill/service/lock"
 	"seckill/service/outbox"
 )
 
 // backends are the servers of a shop. Nothing but openBackends knows whether they are real or embedded.
 type backends struct {
 	db     *repository.DB
-	redis  redis.UniversalClient // nil with --lock=none
+	redis  redis.UniversalClient // nil if nothing needs it
 	broker outbox.Broker
 	jwtKey []byte
 }
@@ -90,7 +89,7 @@ func OpenDatabase(ctx context.Context, opts *Options, log *slog.Logger) (*reposi
 }
 
 func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
-	if opts.Lock.Lock != "redis" {
+	if opts.Lock.Lock != "redis" && opts.IDs.IDs != "redis-segment" {
 		return nil, nil
 	}
 	client, err := redislock.NewClient(redislock.Config{
@@ -109,30 +108,6 @@ func openInproc(s *stack) outbox.Broker {
 	broker := inproc.New(inproc.Options{Groups: []string{pointsGroup}})
 	s.onClose("broker", func(context.Context) error { return broker.Close() })
 	return broker
-}
-
-// openLocker puts together what stands in front of the database.
-func openLocker(opts *Options, client redis.UniversalClient, m *metrics, log *slog.Logger, s *stack) lock.Locker {
-	locker := lock.None()
-	if client != nil {
-		locker = redislock.New(client, redislock.Options{Lease: opts.Lock.LockLease, Timeout: opts.Lock.LockTimeout})
-		if !opts.Lock.LockRequired {
-			locker = lock.Bypass(locker, lock.BypassOptions{
-				Timeout: opts.Lock.LockTimeout,
-				Changed: func(open bool, cause error) {
-					m.breaker("lock", open)
-					if open {
-						log.Warn("the lock's servers are away; the shop goes on with the database alone", "error", cause)
-					} else {
-						log.Info("the lock's servers are back")
-					}
-				},
-			})
-		}
-		locker = lock.Observe(locker, m.locked)
-	}
-	s.onClose("locks", func(context.Context) error { return locker.Close() })
-	return locker
 }
 
 // errNoKey tells how to come by a key.

@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Servers  Servers  `embed:"" group:"Servers"`
 	Lock     Lock     `embed:"" group:"Lock"`
+	IDs      IDs      `embed:"" group:"Ids"`
 	Commit   Commit   `embed:"" group:"Orders"`
 	API      API      `embed:"" group:"API"`
 	Log      Log      `embed:"" group:"Log"`
@@ -44,11 +45,18 @@ func (s *Servers) Embedded() bool { return s.MySQLDSN == "" }
 
 // Lock says what stands in front of the database.
 type Lock struct {
-	Lock         string        `enum:"none,redis" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
+	Lock         string        `enum:"none,redis,redlock" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
+	RedlockAddrs []string      `placeholder:"HOST:6379,…" help:"Three to nine independent Redis servers, for --lock=redlock."`
 	LockScope    string        `enum:"user,voucher" default:"user" help:"What a lock excludes: the same user (${default}), or all buyers of a voucher, to see what that costs."`
 	LockRequired bool          `help:"Refuse orders while the lock's servers are away, instead of going on with the database alone."`
 	LockLease    time.Duration `default:"10s" help:"How long a lock outlives its last renewal."`
 	LockTimeout  time.Duration `default:"250ms" help:"How long an order waits for the lock's servers to answer."`
+}
+
+// IDs say where the ids of orders come from.
+type IDs struct {
+	IDs        string `name:"ids" enum:"snowflake,leaf,redis-segment" default:"snowflake" help:"Ids of orders: ${enum}."`
+	DataCenter int    `default:"0" help:"Data centre of the snowflake ids, from 0 to 31."`
 }
 
 // Commit says how orders get into the database.
@@ -92,6 +100,12 @@ func (o *Options) Validate() error {
 		return errors.New("--redis-addrs needs --mysql-dsn: locks that others share guard nothing if the database is this process's own")
 	case !s.Embedded() && o.Lock.Lock == "redis" && len(s.RedisAddrs) == 0:
 		return errors.New("--lock=redis needs --redis-addrs; to go without a lock, say --lock=none")
+	case o.Lock.Lock == "redlock" && (len(o.Lock.RedlockAddrs) < 3 || len(o.Lock.RedlockAddrs) > 9):
+		return errors.New("--lock=redlock needs --redlock-addrs of three to nine independent Redis servers")
+	case o.IDs.IDs == "redis-segment" && len(s.RedisAddrs) == 0:
+		return errors.New("--ids=redis-segment needs --redis-addrs: the embedded Redis forgets its counter at every start")
+	case o.IDs.DataCenter < 0 || o.IDs.DataCenter > 31:
+		return errors.New("--data-center must be from 0 to 31")
 	case s.RedisCluster && s.RedisSentinelMaster != "":
 		return errors.New("--redis-cluster and --redis-sentinel-master exclude each other")
 	case !s.Embedded() && o.API.JWTKey == "":

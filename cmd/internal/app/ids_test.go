@@ -1,0 +1,63 @@
+package app
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"seckill/handler/token"
+	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/redistest"
+)
+
+// Two instances sell side by side with every kind of id. No id comes twice, says the audit.
+func TestEveryKindOfID(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		redis := redistest.Start(t)
+		for _, kind := range []string{"snowflake", "leaf", "redis-segment"} {
+			t.Run(kind, func(t *testing.T) {
+				opts := optionsFor(t, target, redis.Addr)
+				opts.IDs.IDs = kind
+				if kind == "redis-segment" { // goes on above what leaf has given away, once it is told to
+					if _, err := RestoreIDs(t.Context(), opts.Servers, slog.New(slog.DiscardHandler)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				shops := []*App{open(t, opts), open(t, opts)}
+				voucher := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin).createVoucher(sale(1000, 1, time.Hour))
+				counts := crowd(1000, 32, func(i int) []answer {
+					return []answer{newBuyer(t, fast, shops[i%2].URL(), int64(i+10), token.User).place(voucher)}
+				})
+				if counts["201"] != 1000 {
+					t.Errorf("got %v", counts)
+				}
+				mustAudit(t, shops[0].DB)
+			})
+		}
+	})
+}
+
+// A Redis that lost its counter is not believed, until somebody says so.
+func TestLostIDCounterIsRefused(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		redis := redistest.Start(t)
+		opts := optionsFor(t, target, redis.Addr)
+		opts.IDs.IDs = "redis-segment"
+		shop := open(t, opts)
+		newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(10, 1, time.Hour))
+		redis.Kill()
+		redis.Restart() // empty
+
+		log := slog.New(slog.DiscardHandler)
+		if second, err := Start(t.Context(), opts, log); err == nil {
+			_ = second.Close(t.Context())
+			t.Fatal("a shop believed a Redis that had forgotten how many ids were given away")
+		}
+		if _, err := RestoreIDs(t.Context(), opts.Servers, log); err != nil {
+			t.Fatal(err)
+		}
+		second := open(t, opts)
+		newBuyer(t, checked(t), second.URL(), 1, token.Admin).createVoucher(sale(10, 1, time.Hour))
+		mustAudit(t, second.DB)
+	})
+}

@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"seckill/repository/lock/redislock"
+	"seckill/repository/lock/redlock"
+	"seckill/service/lock"
+)
+
+// openLocker puts together what stands in front of the database: the lock of the options, unless it is required a way
+// around it while its servers are away, and metrics.
+func openLocker(opts *Options, b backends, m *metrics, log *slog.Logger, s *stack) (lock.Locker, error) {
+	locker, err := newLocker(opts, b)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Lock.Lock != "none" {
+		if !opts.Lock.LockRequired {
+			locker = lock.Bypass(locker, lock.BypassOptions{
+				Timeout: opts.Lock.LockTimeout,
+				Changed: func(open bool, cause error) { breakerChanged(m, log, open, cause) },
+			})
+		}
+		locker = lock.Observe(locker, m.locked)
+	}
+	s.onClose("locks", func(context.Context) error { return locker.Close() })
+	return locker, nil
+}
+
+func newLocker(opts *Options, b backends) (lock.Locker, error) {
+	switch opts.Lock.Lock {
+	case "redis":
+		return redislock.New(b.redis, redislock.Options{Lease: opts.Lock.LockLease, Timeout: opts.Lock.LockTimeout}), nil
+	case "redlock":
+		return redlock.New(redlock.Config{
+			Addrs: opts.Lock.RedlockAddrs, Username: opts.Servers.RedisUsername, Password: opts.Servers.RedisPassword,
+			DB: opts.Servers.RedisDB, Lease: opts.Lock.LockLease, Budget: opts.Lock.LockTimeout / 2,
+		})
+	}
+	return lock.None(), nil
+}
+
+func breakerChanged(m *metrics, log *slog.Logger, open bool, cause error) {
+	m.breaker("lock", open)
+	if open {
+		log.Warn("the lock's servers are away; the shop goes on with the database alone", "error", cause)
+	} else {
+		log.Info("the lock's servers are back")
+	}
+}

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"seckill/handler/token"
+	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/redistest"
+)
+
+// A sale behind Redlock, of whose five servers two are killed in the middle, and then a third.
+func TestSaleBehindRedlock(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		opts := optionsFor(t, target, "")
+		opts.Lock.Lock = "redlock"
+		opts.Lock.LockTimeout = 4 * time.Second // a busy machine is not a fault
+		var servers []*redistest.Server
+		for range 5 {
+			server := redistest.Start(t)
+			servers = append(servers, server)
+			opts.Lock.RedlockAddrs = append(opts.Lock.RedlockAddrs, server.Addr)
+		}
+		shop := open(t, opts)
+		voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(150, 1, time.Hour))
+		sell := func(first int64) {
+			t.Helper()
+			counts := crowd(50, 16, func(i int) []answer {
+				b := newBuyer(t, fast, shop.URL(), first+int64(i), token.User)
+				return atOnce(2, func(int) answer { return b.place(voucher) })
+			})
+			if counts["201"] != 50 || counts["201"]+counts["in-progress"]+counts["already-ordered"]+counts["sold-out"] != 100 {
+				t.Errorf("got %v", counts)
+			}
+		}
+		waitFor(t, "a lock of a majority", func() bool { // servers that have just started are not counted at first
+			newBuyer(t, fast, shop.URL(), 2, token.User).place(newBuyer(t, fast, shop.URL(), 1, token.Admin).createVoucher(sale(1, 1, time.Hour)))
+			return granted(t, shop, "granted") > 0
+		})
+		sell(100)
+		servers[0].Kill()
+		servers[1].Kill()
+		bypassed, before := granted(t, shop, "bypassed"), granted(t, shop, "granted")
+		sell(200)
+		if granted(t, shop, "bypassed") != bypassed || granted(t, shop, "granted") == before {
+			t.Error("three of five servers are a majority")
+		}
+		servers[2].Kill()
+		sell(300)
+		if granted(t, shop, "bypassed") == bypassed {
+			t.Error("two of five servers are none")
+		}
+		mustAudit(t, shop.DB)
+	})
+}
