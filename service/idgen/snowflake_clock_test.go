@@ -291,6 +291,35 @@ func TestBurstIsAheadOfTheClockByNoMoreThanItsBound(t *testing.T) {
 	})
 }
 
+// While a call waits for the next millisecond, because the sequence of the present one is used up, the clock goes back:
+// by a little, which the call waits for; by more, which makes it go on ahead; by so much that the neighbour takes over.
+func TestClockBackWhileACallWaits(t *testing.T) {
+	for _, step := range []time.Duration{-3 * time.Millisecond, -2 * time.Second, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, idgen.WithBurst(0))
+			defer r.close()
+			first := r.take(4096)
+			took := make(chan time.Duration, 1)
+			go func() {
+				_, waited := r.next()
+				took <- waited
+			}()
+			synctest.Wait()
+			if n := r.gen.Stats().Waiting; n != 1 {
+				t.Fatalf("%d calls wait, want 1", n)
+			}
+			r.clock.Step(step)
+			if waited := <-took; waited < time.Millisecond || waited > 5*time.Millisecond {
+				t.Errorf("step of %s: waited for %s", step, waited)
+			}
+			p := r.take(4096)
+			if _, n := r.saw(idgen.WorkerSwitched); n == 1 != (step == -time.Hour) || n == 1 != (p.Worker != first.Worker) {
+				t.Errorf("step of %s: switched %d times, from worker %d to %d", step, n, first.Worker, p.Worker)
+			}
+		})
+	}
+}
+
 // A busy generator does not look at the clock for each id, and must not lag behind it all the same.
 func TestBusyGeneratorFollowsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

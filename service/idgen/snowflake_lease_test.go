@@ -248,6 +248,38 @@ func TestEveryWorkerOnceAndNoMore(t *testing.T) {
 	})
 }
 
+// Neither a name nor an address decides on the worker: two instances that look the same get different ones.
+func TestSameNameIsNotTheSameOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, idgen.WithOwner("shop-0"))
+		first := r.gen
+		r.start(idgen.WithOwner("shop-0"))
+		if a, b := first.Stats().Worker, r.gen.Stats().Worker; a/2 == b/2 {
+			t.Errorf("both are worker %d", a)
+		}
+		r.close()
+		r.gen = first
+		r.close()
+	})
+}
+
+func TestStaticWorkerThatDoesNotFitIsRefused(t *testing.T) {
+	for _, worker := range []int{-1, -2, 32, 1024} { // data centre 0 has the workers 0 to 31
+		g, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(worker))
+		if !errors.Is(err, idgen.ErrNoWorker) {
+			t.Errorf("worker %d: %v, %v, want ErrNoWorker", worker, g, err)
+		}
+	}
+	g, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(2*32+7), idgen.WithDataCenter(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, g)
+	if p := g.Layout().Decode(mustTake(t, g, 1)[0]); p.DataCenter != 2 || p.Worker|1 != 7 {
+		t.Errorf("%+v, want data centre 2, worker 6 or 7", p)
+	}
+}
+
 func TestCleanStopLowersTheCeiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithLayout(onePair()))

@@ -15,8 +15,8 @@ type Static struct {
 }
 
 // NewStatic returns a store with one pair: worker and its neighbour. The worker is counted over all data centres
-// (data centre << WorkerBits | worker in it).
-func NewStatic(worker int) *Static { return &Static{grant: Grant{Pair: worker / 2}} }
+// (data centre << WorkerBits | worker in it). Ids carry the even one of the two until the clock goes back too far.
+func NewStatic(worker int) *Static { return &Static{grant: Grant{Pair: worker >> 1}} }
 
 // Acquire implements LeaseStore. The lease of another owner stands until it is released; it does not expire.
 func (s *Static) Acquire(_ context.Context, want LeaseRequest) (Grant, error) {
