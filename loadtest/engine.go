@@ -3,6 +3,7 @@ package loadtest
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 )
@@ -86,7 +87,7 @@ func (l *Load) open(ctx context.Context, arrivals chan<- Arrival, dropped func(A
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for n := int64(0); l.Arrivals == 0 || n < l.Arrivals; n++ {
-		a := Arrival{N: n, Due: begin.Add(time.Duration(float64(n) / l.Rate * float64(time.Second)))}
+		a := Arrival{N: n, Due: begin.Add(time.Duration(math.Round(float64(n) / l.Rate * 1e9)))}
 		if wait := time.Until(a.Due); wait > 0 {
 			timer.Reset(wait)
 			select {

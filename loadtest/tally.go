@@ -31,7 +31,7 @@ func (t *Tally) Add(e *Entry) {
 	defer t.mu.Unlock()
 	owner, known := t.owners[e.Order]
 	switch {
-	case e.Op == OpCancel && known:
+	case e.Op == OpCancel && owner != 0:
 		t.owners[e.Order] = 0
 		t.closed++
 		t.held[holder{e.User, e.Voucher}]--

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"seckill/handler"
+	"seckill/loadtest/peers/luastream/shop"
+)
+
+type serveCmd struct {
+	Listen    string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Address to serve at."`
+	RedisAddr string `name:"redis-addr" default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis that decides."`
+	MySQLDSN  string `name:"mysql-dsn" required:"" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"Database that the writer writes to."`
+	JWTKey    string `name:"jwt-key" required:"" placeholder:"SECRET" help:"Key that signs tokens, at least 32 bytes."`
+	BatchMax  int    `default:"1000" help:"Most orders that the writer commits together."`
+	Plain     bool   `help:"A round trip to Redis for each order, instead of pipelines that concurrent ones share."`
+}
+
+// shutdown is how long requests in hand may take at the end.
+const shutdown = 10 * time.Second
+
+// Run serves until ctx ends.
+func (c *serveCmd) Run(ctx context.Context) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	s, err := shop.Open(ctx, shop.Options{RedisAddr: c.RedisAddr, MySQLDSN: c.MySQLDSN, BatchMax: c.BatchMax, Plain: c.Plain}, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.serve(ctx, s, log), s.Close())
+}
+
+// serve answers with the handler of the shop that this is compared with; /stats is what it does not know.
+func (c *serveCmd) serve(ctx context.Context, s *shop.Shop, log *slog.Logger) error {
+	h, err := handler.New(handler.Config{
+		Shop: s, Keys: [][]byte{[]byte(c.JWTKey)}, Ready: s.Ready, Log: log, Web: s,
+		Audit:     func(ctx context.Context) (any, error) { return s.Audit(ctx) },
+		AccessLog: 20, // as `seckill serve` has it
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	server := handler.NewServer("", h, log)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	log.Info("the peer is open", "url", "http://"+listener.Addr().String())
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
+	defer cancel()
+	if err := server.Shutdown(closing); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// servers are what a run has started; close ends all of it, the last first.
+type servers struct{ closers []func() error }
+
+func (s *servers) onClose(f func() error) { s.closers = append(s.closers, f) }
+
+func (s *servers) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// startLimit bounds how long a server may take until it answers, and stopLimit until it is gone.
+const (
+	startLimit = 30 * time.Second
+	stopLimit  = 30 * time.Second
+)
+
+// process starts a program whose output is shown only if it fails. It ends with SIGTERM.
+func (s *servers) process(program string, args ...string) (gone <-chan struct{}, err error) {
+	cmd := exec.Command(program, args...)
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	var failed error
+	done := make(chan struct{})
+	go func() { failed = cmd.Wait(); close(done) }()
+	s.onClose(func() error {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if it is gone, which Wait tells
+		select {
+		case <-done:
+		case <-time.After(stopLimit):
+			_ = cmd.Process.Kill()
+			<-done
+		}
+		if failed != nil {
+			return fmt.Errorf("%s: %w: %s", program, failed, output.String())
+		}
+		return nil
+	})
+	return done, nil
+}
+
+// start starts a shop and waits until it is ready.
+func (s *servers) start(ctx context.Context, ready, program string, args ...string) error {
+	gone, err := s.process(program, args...)
+	if err != nil {
+		return err
+	}
+	return await(ctx, program, gone, func() bool {
+		resp, err := http.Get(ready)
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+// startRedis starts an empty Redis with the persistence asked for.
+func (s *servers) startRedis(ctx context.Context, program, fsync string) (addr string, err error) {
+	dir, err := os.MkdirTemp("", "luastream")
+	if err != nil {
+		return "", err
+	}
+	s.onClose(func() error { return os.RemoveAll(dir) })
+	if addr, err = freeAddr(); err != nil {
+		return "", err
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	args := []string{"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", ""}
+	if fsync != "off" {
+		args = append(args, "--appendonly", "yes", "--appendfsync", fsync)
+	}
+	gone, err := s.process(program, args...)
+	if err != nil {
+		return "", err
+	}
+	return addr, await(ctx, program, gone, func() bool {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func await(ctx context.Context, what string, gone <-chan struct{}, holds func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-gone:
+			return fmt.Errorf("%s ended at once", what)
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", what, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// createDatabase returns the DSN of a new database, which close drops.
+func (s *servers) createDatabase(ctx context.Context, dsn string) (string, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return "", fmt.Errorf("--mysql-dsn: %w", err)
+	}
+	admin, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return "", err
+	}
+	s.onClose(admin.Close)
+	cfg.DBName = "luastream_" + strings.ToLower(rand.Text()[:12])
+	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+cfg.DBName+" CHARACTER SET utf8mb4"); err != nil {
+		return "", err
+	}
+	s.onClose(func() error {
+		_, err := admin.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+cfg.DBName)
+		return err
+	})
+	return cfg.FormatDSN(), nil
+}
+
+// freeAddr returns a loopback address that was free a moment ago.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// describe names the database server and the settings that decide whether a commit is durable.
+func describe(ctx context.Context, dsn string) (string, error) {
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return "", fmt.Errorf("--mysql-dsn: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	var version, flush, binlog, sync string
+	if err := db.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog").
+		Scan(&version, &flush, &binlog, &sync); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("database %s, innodb_flush_log_at_trx_commit=%s, log_bin=%s, sync_binlog=%s", version, flush, binlog, sync), nil
+}

@@ -1,0 +1,92 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"seckill/service"
+)
+
+// Verdict is the answer to an audit, in the form of the API.
+type Verdict struct {
+	OK       bool      `json:"ok"`
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is one check. Invariant is the number that the shop gives to what is checked.
+type Finding struct {
+	Invariant int    `json:"invariant"`
+	Check     string `json:"check"`
+	OK        bool   `json:"ok"`
+	Broken    int64  `json:"broken"`
+}
+
+// Audit waits until the stream is empty, or fails when ctx ends, and checks the sales of this instance then. So it says
+// what came of the orders, not that they were safe when they were acknowledged.
+func (s *Shop) Audit(ctx context.Context) (Verdict, error) {
+	if err := s.Drain(ctx); err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{OK: true}
+	add := func(invariant int, check string, broken int64) {
+		v.Findings = append(v.Findings, Finding{Invariant: invariant, Check: check, OK: broken == 0, Broken: broken})
+		v.OK = v.OK && broken == 0
+	}
+	stock, err := s.count(ctx, "luastream_voucher v WHERE stock < 0 OR total <> stock + "+
+		"(SELECT COUNT(*) FROM luastream_order o WHERE o.voucher_id = v.id)")
+	if err != nil {
+		return v, err
+	}
+	add(1, "total = stock + orders", stock)
+	drift, lost, err := s.compareCounters(ctx)
+	if err != nil {
+		return v, err
+	}
+	add(1, "Redis and MySQL count the same units", drift)
+	add(4, "orders acknowledged by this instance are in MySQL", lost)
+	return v, nil
+}
+
+func (s *Shop) count(ctx context.Context, from string, args ...any) (n int64, err error) {
+	err = s.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+from, args...).Scan(&n)
+	return n, err
+}
+
+// compareCounters returns how many sales have different stocks in the two stores, and how many orders are missing.
+func (s *Shop) compareCounters(ctx context.Context) (drift, lost int64, err error) {
+	s.sales.Range(func(_, value any) bool {
+		sale := value.(*sale)
+		var inRedis, inMySQL service.Voucher
+		if inRedis, err = s.Voucher(ctx, sale.voucher.ID); err != nil {
+			return false
+		}
+		if inMySQL, err = readVoucher(ctx, s.db, sale.voucher.ID); err != nil {
+			return false
+		}
+		if inRedis.Stock != inMySQL.Stock {
+			drift++
+		}
+		var orders int64
+		orders, err = s.count(ctx, "luastream_order WHERE voucher_id = ?", sale.voucher.ID)
+		lost += max(0, sale.acknowledged.Load()-orders)
+		return err == nil
+	})
+	return drift, lost, err
+}
+
+// Drain waits until the stream is empty.
+func (s *Shop) Drain(ctx context.Context) error {
+	for {
+		backlog, err := s.redis.XLen(ctx, stream).Result()
+		switch {
+		case err != nil:
+			return service.Unavailable(err)
+		case backlog == 0:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%d orders are still waiting: %w", backlog, context.Cause(ctx))
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+}

@@ -1,0 +1,70 @@
+package shop
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/service"
+)
+
+//go:embed place.lua
+var placeSource string
+
+// What place.lua answers.
+const (
+	sold          = 0
+	soldOut       = 1
+	bought        = 2
+	unknownToThis = 3
+)
+
+var errAlreadyOrdered = &service.Error{Code: service.CodeAlreadyOrdered, Message: "you have an order of this voucher already"}
+
+// PlaceOrder sells one unit. The order that it returns is in Redis, and not yet in MySQL.
+//
+// An error of Redis leaves the outcome open: the script may have run. The same request again then says "already
+// ordered", if it did.
+func (s *Shop) PlaceOrder(ctx context.Context, req service.PlaceRequest) (order service.Order, replayed bool, err error) {
+	sale, err := s.sale(ctx, req.VoucherID)
+	if err != nil {
+		return order, false, err
+	}
+	now := time.Now()
+	if err := sale.voucher.Open(now); err != nil {
+		return order, false, err
+	}
+	id, err := s.ids.Next(ctx)
+	if err != nil {
+		return order, false, service.Unavailable(err)
+	}
+	verdict, err := s.place.Run(ctx, s.orders, sale.keys, sale.text, strconv.FormatInt(int64(req.UserID), 10), id.String()).Int()
+	if err != nil {
+		return order, false, unknown(err, req.RequestID)
+	}
+	switch verdict {
+	case soldOut:
+		return order, false, service.ErrSoldOut
+	case bought:
+		return order, false, errAlreadyOrdered
+	case unknownToThis:
+		return order, false, service.Unavailable(errForgotten)
+	}
+	sale.acknowledge(now)
+	return service.Order{
+		ID: id, VoucherID: req.VoucherID, UserID: req.UserID, RequestID: req.RequestID, Status: service.Pending, Version: 1,
+		PriceCents: sale.voucher.PriceCents, CreatedAt: now, PayBy: now.Add(sale.voucher.PayWithin),
+	}, false, nil
+}
+
+func unknown(cause error, requestID string) error {
+	if redis.IsReadOnlyError(cause) || redis.IsLoadingError(cause) { // the server says that it did nothing
+		return service.Unavailable(cause)
+	}
+	e := service.Unknown(cause)
+	e.RequestID = requestID
+	return e
+}
