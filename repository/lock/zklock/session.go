@@ -60,7 +60,7 @@ func (s *session) timeout() time.Duration {
 
 // trusted returns until when the session stands, for sure, if the server answered what was sent at that time.
 func (s *session) trusted(sent time.Time) time.Time {
-	return sent.Add(s.timeout() - s.timeout()/100) // its clock may be faster than ours by a hundredth
+	return sent.Add(s.timeout() - s.timeout()/10) // its clock may be faster, and the holder takes a while to notice
 }
 
 // event is called by the client, which waits for it.
