@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,6 +131,54 @@ func TestOrderInTheListIsNotCountedTwice(t *testing.T) {
 	if none.covered() != -1 {
 		t.Error("no set covers no order, not even none of them")
 	}
+}
+
+// What the list covers is counted before the stock row is read. Counted afterwards, an order of this instance that was
+// placed in between would stand for that of user 4, which the list lacks, and user 4 would be told "sold out".
+func TestOrderThatCommitsDuringTheRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ids := newFakeStore(), &countedIDs{}
+		here := soldOut(t, store, func(c *Config) { c.IDs, c.BatchMax = ids, 1 })
+		there := openShop(t, store, func(c *Config) { c.IDs = ids })
+		wantCode(t, buy(here, 3), CodeSoldOut) // the list is there
+		add := func(request string) {
+			_, err := there.AddStock(t.Context(), voucherID, 1, request)
+			wantNoError(t, err)
+		}
+		commit, answer := make(chan struct{}), make(chan struct{})
+		store.placing = func(_ context.Context, _ idgen.ID, batch []*Placement) {
+			if batch[0].Order.UserID == 5 {
+				<-commit
+			}
+		}
+		var wg sync.WaitGroup
+		add("first")
+		wg.Go(func() { wantNoError(t, buy(here, 5)) })
+		time.Sleep(2 * checkPace) // it has passed the gate, and commits later
+		synctest.Wait()
+		wantNoError(t, buy(there, 4))
+		wantCode(t, buy(here, 6), CodeSoldOut) // by the commit, which arms the latch
+
+		blocked := false
+		store.answering = func(method string) {
+			if method == "Terms" && !blocked {
+				blocked = true
+				<-answer
+			}
+		}
+		wg.Go(func() { wantCode(t, buy(here, 4), CodeAlreadyOrdered) })
+		time.Sleep(2 * checkPace) // its read begins, and sees no stock
+		synctest.Wait()
+		add("second")
+		close(commit)
+		synctest.Wait()
+		if n := len(store.live(voucherID, 5)); n != 1 || !blocked {
+			t.Errorf("user 5 has %d orders, the read is on its way: %t", n, blocked)
+		}
+		close(answer)
+		wg.Wait()
+		wantAudit(t, store)
+	})
 }
 
 // Negative control: a list whose counter is read after it claims orders that it lacks.

@@ -95,16 +95,16 @@ func TestWithdrawnOrderNeverReachesTheStore(t *testing.T) {
 }
 
 func TestContextThatEndedBeforeIsNotEvenQueued(t *testing.T) {
-	store := newFakeStore()
+	store, seen := newFakeStore(), &recorder{}
 	store.sell(voucherID, 100, 1)
-	s := openShop(t, store)
+	s := openShop(t, store, func(c *Config) { c.Observer = seen })
 	sale, err := s.sale(t.Context(), voucherID)
 	wantNoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantCode(t, s.commits.commit(ctx, sale, &Placement{}), CodeUnavailable)
-	if n := store.commits.Load(); n != 0 {
-		t.Errorf("%d batches", n)
+	if seen.mostTold != 0 || store.commits.Load() != 0 {
+		t.Errorf("%d were waiting, %d batches", seen.mostTold, store.commits.Load())
 	}
 }
 
@@ -163,7 +163,11 @@ func TestLeavingWhileTheBatchIsOnItsWay(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
 		gate := newTurnstile(store)
-		locker := &tryLocker{}
+		locker := &tryLocker{released: func(ctx context.Context) {
+			if ctx.Err() != nil {
+				t.Error("the lock is released on the context of who left")
+			}
+		}}
 		s := openShop(t, store, func(c *Config) { c.Locker = locker })
 		ctx, leave := context.WithCancel(t.Context())
 		req := PlaceRequest{VoucherID: voucherID, UserID: 1, RequestID: "mine"}
@@ -236,7 +240,11 @@ func TestCloseDrainsAndRefuses(t *testing.T) {
 		store.sell(voucherID, 100, 1)
 		gate := newTurnstile(store)
 		woken := 0
-		s := openShop(t, store, func(c *Config) { c.BatchMax, c.Changed = 2, func() { woken++ } })
+		wake := func() {
+			time.Sleep(time.Millisecond) // Close has time to return too early
+			woken++
+		}
+		s := openShop(t, store, func(c *Config) { c.BatchMax, c.Changed = 2, wake })
 		errs := make([]error, 5)
 		var wg, closing sync.WaitGroup
 		for i := range errs {

@@ -67,6 +67,29 @@ func TestBatchIsWhatArrivedDuringTheCommitBefore(t *testing.T) {
 	})
 }
 
+// Who arrives while the sale waits for its turn among the others is in its batch, too.
+func TestBatchIsTakenWhenItsTurnComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 100, 1)
+		store.sell(8, 100, 1)
+		gate := newTurnstile(store)
+		s := openShop(t, store, func(c *Config) { c.CommitConcurrency = 1 })
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, _, err := s.PlaceOrder(t.Context(), PlaceRequest{VoucherID: 8, UserID: 1})
+			wantNoError(t, err)
+		})
+		synctest.Wait()
+		arrive(&wg, s, users(1, 3)...)
+		gate.let(2)
+		wg.Wait()
+		if want := []int{1, 3}; !slices.Equal(store.batchSizes(), want) {
+			t.Errorf("batches of %v, want %v", store.batchSizes(), want)
+		}
+	})
+}
+
 func TestLoneOrderIsABatchOfOneAndNeedsNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()

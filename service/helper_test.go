@@ -165,8 +165,10 @@ func openShop(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 			t.Error(err)
 		}
 		s.sales.Range(func(_, found any) bool {
-			for found.(*sale).soldOut.busy() {
-				time.Sleep(checkPace)
+			for end := time.Now().Add(time.Minute); found.(*sale).soldOut.busy(); time.Sleep(checkPace) {
+				if time.Now().After(end) {
+					t.Fatal("a read of the latch does not end")
+				}
 			}
 			return true
 		})

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"seckill/service/idgen"
 )
@@ -29,8 +30,8 @@ func TestTenThousandWaitingOrdersFitInMemory(t *testing.T) {
 	for u := range UserID(orders + 1) { // one of them is on its way
 		wg.Go(func() { wantNoError(t, buy(s, u+1)) })
 	}
-	for len(s.queued(voucherID)) < orders {
-		runtime.Gosched()
+	for s.waitingOrders() < orders {
+		time.Sleep(time.Millisecond)
 	}
 	if used := inUse() - before; used > most {
 		t.Errorf("%d MiB for %d waiting orders", used>>20, orders)
@@ -40,6 +41,12 @@ func TestTenThousandWaitingOrdersFitInMemory(t *testing.T) {
 	close(open)
 	wg.Wait()
 	wantAudit(t, store)
+}
+
+func (s *Shop) waitingOrders() int {
+	s.commits.mu.Lock()
+	defer s.commits.mu.Unlock()
+	return s.commits.waiting
 }
 
 // A million requests are refused (a tenth of it under the race detector): because all is sold, and because too much is

@@ -53,14 +53,10 @@ func newSale(s *Shop, v Voucher) *sale {
 
 // voucher returns a copy that is at most ttl old. Who finds none shares a read with all others, and its failure.
 func (s *sale) voucher(ctx context.Context) (*voucherCopy, error) {
-	if c := s.fresh(); c != nil {
+	if c := s.copy.Load(); c != nil && time.Since(c.read) < s.ttl {
 		return c, nil
 	}
 	s.mu.Lock()
-	if c := s.fresh(); c != nil {
-		s.mu.Unlock()
-		return c, nil
-	}
 	r := s.reading
 	if r == nil {
 		r = &reading{done: make(chan struct{})}
@@ -74,14 +70,6 @@ func (s *sale) voucher(ctx context.Context) (*voucherCopy, error) {
 	case <-ctx.Done():
 		return nil, Unavailable(context.Cause(ctx))
 	}
-}
-
-// fresh returns the copy unless it is too old.
-func (s *sale) fresh() *voucherCopy {
-	if c := s.copy.Load(); c != nil && time.Since(c.read) < s.ttl {
-		return c
-	}
-	return nil
 }
 
 // read reads a new copy. It is kept unless the voucher was changed meanwhile: it may be older than the change then.
