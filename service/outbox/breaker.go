@@ -19,17 +19,17 @@ func (p *Pause) setDefaults() {
 	orDefault(&p.Longest, 5*time.Second)
 }
 
-// after is the pause that follows a number of failures in a row, from 1.
-func (p Pause) after(failures int) time.Duration {
+// After is the pause that follows a number of failures in a row, from 1.
+func (p Pause) After(failures int) time.Duration {
+	p.setDefaults()
 	d := doubled(p.First, failures-1, p.Longest)
 	return d - rand.N(d/2+1)
 }
 
-// Wait waits for the pause that follows a number of failures in a row, from 1. It returns false if ctx ended. Brokers
+// Wait waits for as long as After says. It returns false if ctx ended. Brokers
 // connect again by it.
 func (p Pause) Wait(ctx context.Context, failures int) bool {
-	p.setDefaults()
-	timer := time.NewTimer(p.after(failures))
+	timer := time.NewTimer(p.After(failures))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -85,7 +85,7 @@ func (b *breaker) learn(o Outcome) {
 		}
 	case time.Until(b.until) <= 0:
 		b.failures++
-		d := b.pause.after(b.failures)
+		d := b.pause.After(b.failures)
 		b.until = time.Now().Add(d)
 		b.changed(d)
 	}

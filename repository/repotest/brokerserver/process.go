@@ -1,0 +1,130 @@
+package brokerserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is a Java program that can be killed, started again and frozen.
+type process struct {
+	args []string // of java
+	dir  string
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when cmd has ended
+}
+
+func (p *process) start(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command("java", p.args...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, log, log
+	p.cmd.Env = append(os.Environ(), "HOME="+p.dir) // RocketMQ writes below it
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.gone = make(chan struct{})
+	go func(cmd *exec.Cmd, gone chan struct{}) {
+		_ = cmd.Wait() // how it ended is in its log
+		close(gone)
+	}(p.cmd, p.gone)
+}
+
+// kill ends the process, also a frozen one, and waits for its end.
+func (p *process) kill() {
+	if p.gone == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill() // it may be gone
+	<-p.gone
+}
+
+func (p *process) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// running is nil unless the process has ended.
+func (p *process) running() error {
+	select {
+	case <-p.gone:
+		log, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+		return fmt.Errorf("%s has ended: %s\n%s", p.args[len(p.args)-1], p.cmd.ProcessState, log[max(0, len(log)-2000):])
+	default:
+		return nil
+	}
+}
+
+// jars returns a directory with the jars of Maven artifacts ("group:artifact:version") and all that they need. They are
+// fetched once and kept in the user's cache.
+func jars(name string, artifacts ...string) (string, error) {
+	for _, program := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("%s is not on PATH", program)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "seckill-test", name)
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(pom(artifacts)), 0o644); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+dir)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mvn: %w: %s", err, out)
+	}
+	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o644)
+}
+
+func pom(artifacts []string) string {
+	var dependencies strings.Builder
+	for _, a := range artifacts {
+		part := strings.Split(a, ":")
+		fmt.Fprintf(&dependencies, "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>", part[0], part[1], part[2])
+	}
+	return `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>` +
+		`<groupId>seckill</groupId><artifactId>brokers</artifactId><version>1</version><dependencies>` +
+		dependencies.String() + `</dependencies></project>`
+}
+
+// dataDir is a directory on a real disk that goes with the test.
+func dataDir(t testing.TB, base string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(base, "seckill-broker-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// ErrUnavailable says that this machine has no means to run a broker.
+var ErrUnavailable = errors.New("broker not available")
