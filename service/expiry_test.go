@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"seckill/service/idgen"
 )
 
 // unpaid places n orders of one voucher that nobody will pay.
@@ -40,7 +42,7 @@ func TestUnpaidOrdersExpireInBatches(t *testing.T) {
 		if n, err := s.ExpireOrders(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d expired before their time (%v)", n, err)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		calls, woken = nil, 0
 		if got, err := s.ExpireOrders(t.Context()); got != n || err != nil {
 			t.Errorf("%d expired (%v), want %d", got, err, n)
@@ -122,6 +124,24 @@ func TestExpiryOfTwoInstances(t *testing.T) {
 		}
 		wantAudit(t, store)
 	})
+}
+
+// lockedStore has overdue orders that somebody else is changing at this moment.
+type lockedStore struct{ *fakeStore }
+
+func (lockedStore) Overdue(context.Context, int) ([]idgen.ID, error) { return []idgen.ID{1}, nil }
+
+func (lockedStore) Expire(ctx context.Context, _, _ []idgen.ID) (map[idgen.ID]int64, error) {
+	return nil, ctx.Err()
+}
+
+func TestExpiryLeavesWhatOthersAreChanging(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a loop that does not
+	defer cancel()
+	s := openShop(t, newFakeStore(), func(c *Config) { c.Orders = lockedStore{newFakeStore()} })
+	if n, err := s.ExpireOrders(ctx); n != 0 || err != nil {
+		t.Errorf("%d expired, %v", n, err)
+	}
 }
 
 func TestRunExpiry(t *testing.T) {
