@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,6 +13,7 @@ import (
 type pipe struct {
 	client redis.UniversalClient
 	lanes  int // pipelines under way at most
+	sent   atomic.Int64
 
 	mu     sync.Mutex
 	flying int
@@ -34,6 +36,7 @@ func newPipe(client redis.UniversalClient, lanes int) *pipe {
 // send starts to send cmd.
 func (p *pipe) send(cmd *redis.Cmd) *request {
 	r := &request{cmd: cmd, done: make(chan struct{})}
+	p.sent.Add(1)
 	p.mu.Lock()
 	if p.flying < p.lanes {
 		p.flying++

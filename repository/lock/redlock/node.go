@@ -21,6 +21,7 @@ type node struct {
 	client *redis.Client
 	pool   redsync.Pool
 	ward   *ward
+	sent   atomic.Int64 // requests
 	rest   atomic.Int64 // Unix ns: until then the node is left alone, since it did not answer in time
 }
 
@@ -85,9 +86,10 @@ func (n *node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// ProcessHook implements redis.Hook: it takes notice of a command that was not answered in time.
+// ProcessHook implements redis.Hook: it counts, and takes notice of a command that was not answered in time.
 func (n *node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		n.sent.Add(1)
 		err := next(ctx, cmd)
 		var late interface{ Timeout() bool }
 		if errors.As(err, &late) && late.Timeout() {

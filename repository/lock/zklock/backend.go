@@ -92,7 +92,7 @@ func (b *backend) until(h *keeper.Hold, sent time.Time) time.Time {
 // watch returns when it is worth looking again: when the node before has gone, and otherwise at each poll, should the
 // watch have been lost.
 func (b *backend) watch(ctx context.Context, h *keeper.Hold, before string) error {
-	gone, err := retry(ctx, time.Now().Add(h.Settings.Timeout), func() (<-chan zk.Event, error) {
+	gone, err := retry(ctx, b.session, time.Now().Add(h.Settings.Timeout), func() (<-chan zk.Event, error) {
 		_, _, gone, err := b.session.GetW(before)
 		return gone, err
 	})

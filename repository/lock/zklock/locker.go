@@ -52,6 +52,7 @@ func (c Config) withDefaults() Config {
 type Locker struct {
 	*keeper.Keeper
 	session *session
+	root    string
 }
 
 var _ lock.Locker = (*Locker)(nil)
@@ -72,7 +73,7 @@ func New(c Config) (*Locker, error) {
 	b := &backend{config: c, session: s}
 	k := keeper.New(b, keeper.Options{Lease: c.Session, MaxHold: c.MaxHold, Timeout: c.Timeout})
 	b.giveBack = k.GiveBack
-	return &Locker{Keeper: k, session: s}, nil
+	return &Locker{Keeper: k, session: s, root: c.Root}, nil
 }
 
 // Close implements lock.Locker. It ends the session, and with it whatever was not freed before.

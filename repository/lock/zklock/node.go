@@ -46,7 +46,7 @@ func (n *node) path() string { return n.parent + "/" + n.name }
 // create creates the node and reads who it belongs to. If its answer gets lost, it looks for the node by its id.
 func (n *node) create(ctx context.Context, by time.Time) (pending, error) {
 	for {
-		full, under, err := ask(ctx, by, func() (string, error) {
+		full, under, err := ask(ctx, n.session, by, func() (string, error) {
 			return n.session.Create(n.parent+"/"+n.id, nil, zk.FlagEphemeralSequential, world)
 		})
 		switch {
@@ -88,7 +88,7 @@ func (n *node) find(ctx context.Context, by time.Time) error {
 // identify reads the node's session and token. A node that belongs to an earlier session is no good, though it is still
 // visible: ErrNoNode.
 func (n *node) identify(ctx context.Context, by time.Time) error {
-	stat, err := retry(ctx, by, func() (*zk.Stat, error) {
+	stat, err := retry(ctx, n.session, by, func() (*zk.Stat, error) {
 		ok, stat, err := n.session.Exists(n.path())
 		if err == nil && !ok {
 			err = zk.ErrNoNode
@@ -113,7 +113,7 @@ func (n *node) createParents(ctx context.Context, by time.Time) error {
 			continue
 		}
 		each := n.parent[:i]
-		_, err := retry(ctx, by, func() (string, error) {
+		_, err := retry(ctx, n.session, by, func() (string, error) {
 			if i < len(n.parent) {
 				return n.session.Create(each, nil, zk.FlagPersistent, world)
 			}
@@ -128,7 +128,7 @@ func (n *node) createParents(ctx context.Context, by time.Time) error {
 
 // siblings returns the names of all nodes of the lock; none if there is no such lock.
 func (n *node) siblings(ctx context.Context, by time.Time) ([]string, error) {
-	children, err := retry(ctx, by, func() ([]string, error) {
+	children, err := retry(ctx, n.session, by, func() ([]string, error) {
 		children, _, err := n.session.Children(n.parent)
 		return children, err
 	})
@@ -194,7 +194,7 @@ func (n *node) remove() error {
 			return lostOr(err)
 		}
 	}
-	_, _, err := ask(ctx, by, func() (struct{}, error) { return struct{}{}, n.session.Delete(n.path(), -1) })
+	_, _, err := ask(ctx, n.session, by, func() (struct{}, error) { return struct{}{}, n.session.Delete(n.path(), -1) })
 	if unanswered(err) {
 		err = n.removeAgain(ctx, by)
 	}
@@ -203,7 +203,7 @@ func (n *node) remove() error {
 
 // removeAgain deletes the node after an attempt whose answer was lost: now its absence is no loss.
 func (n *node) removeAgain(ctx context.Context, by time.Time) error {
-	_, err := retry(ctx, by, func() (struct{}, error) { return struct{}{}, n.session.Delete(n.path(), -1) })
+	_, err := retry(ctx, n.session, by, func() (struct{}, error) { return struct{}{}, n.session.Delete(n.path(), -1) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

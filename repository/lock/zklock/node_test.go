@@ -48,7 +48,7 @@ func TestNegotiatedTimeout(t *testing.T) {
 	}
 	defer s.close()
 	by := time.Now().Add(20 * time.Second)
-	if _, err := retry(context.Background(), by, func() ([]string, error) { c, _, err := s.Children("/"); return c, err }); err != nil {
+	if _, err := retry(context.Background(), s, by, func() ([]string, error) { c, _, err := s.Children("/"); return c, err }); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.timeout(); got != time.Minute {

@@ -21,6 +21,7 @@ type session struct {
 	asked      time.Duration // the timeout asked for
 	removal    time.Duration // bounds the removal of a node
 	negotiated atomic.Int64  // what the server granted, in ns
+	sent       atomic.Int64  // requests
 
 	mu    sync.Mutex
 	holds map[*keeper.Hold]struct{} // to be told of the end of the session
@@ -143,11 +144,12 @@ type pending <-chan struct{}
 
 // ask calls f, which blocks for as long as the client likes, until by at the latest. If it takes longer, or ctx ends,
 // the request goes on by itself.
-func ask[T any](ctx context.Context, by time.Time, f func() (T, error)) (result T, under pending, err error) {
+func ask[T any](ctx context.Context, s *session, by time.Time, f func() (T, error)) (result T, under pending, err error) {
 	type answer struct {
 		result T
 		err    error
 	}
+	s.sent.Add(1)
 	answers, done := make(chan answer, 1), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -167,9 +169,9 @@ func ask[T any](ctx context.Context, by time.Time, f func() (T, error)) (result 
 }
 
 // retry asks again until there is an answer, which is right for what may be repeated.
-func retry[T any](ctx context.Context, by time.Time, f func() (T, error)) (T, error) {
+func retry[T any](ctx context.Context, s *session, by time.Time, f func() (T, error)) (T, error) {
 	for {
-		result, _, err := ask(ctx, by, f)
+		result, _, err := ask(ctx, s, by, f)
 		if !unanswered(err) {
 			return result, err
 		}
