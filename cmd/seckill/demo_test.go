@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	sqlite "github.com/libtnb/sqlite"
+
+	"seckill/loadtest"
+)
+
+func TestDemoHolds(t *testing.T) {
+	noLeaks(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	var v demoVerdict
+	if code := seckillJSON(t, &v, "demo", "--buyers=300", "--stock=20", "--duplicates=3"); code != 0 {
+		t.Errorf("exit status %d; broken: %v", code, v.Broken)
+	}
+	if !v.OK || v.Sold != 20 || v.Oversold != 0 || v.Undersold != 0 || v.DuplicateOrders != 0 || v.Unknown != 0 {
+		t.Errorf("verdict: %+v", v)
+	}
+	if v.Sale.Requests != 900 || v.Sale.Count(loadtest.OpPlace, loadtest.Placed) != 20 || v.Sale.Count(loadtest.OpPlace, "sold-out") == 0 {
+		t.Errorf("sale: %+v", v.Sale.Outcomes)
+	}
+	if v.Paid != 10 || v.Cancelled != 5 || v.Pending != 5 || v.Resold != 5 {
+		t.Errorf("%d paid, %d cancelled, %d pending, %d resold", v.Paid, v.Cancelled, v.Pending, v.Resold)
+	}
+	if v.ShortPaid != 1 || v.Expired != 1 || v.ExpiredResold != 1 {
+		t.Errorf("%d paid in time, %d expired, %d of them resold", v.ShortPaid, v.Expired, v.ExpiredResold)
+	}
+	// 20 + 5 + 2 + 1 orders created, 11 paid, 5 cancelled, 1 expired.
+	if v.Clients.Told != 28 || v.Events != 28+11+5+1 || v.Undelivered != 0 || v.Effects != 11 {
+		t.Errorf("%d orders, %d events, %d undelivered, %d effects", v.Clients.Told, v.Events, v.Undelivered, v.Effects)
+	}
+	if len(v.Clients.Findings) == 0 || len(v.Audit.Findings) == 0 || !v.Audit.OK {
+		t.Errorf("clients: %+v, audit: %+v", v.Clients, v.Audit)
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestDemoWithEnoughForEverybody(t *testing.T) {
+	var v demoVerdict
+	if code := seckillJSON(t, &v, "demo", "--buyers=10", "--stock=50", "--duplicates=1", "--lock=none"); code != 0 {
+		t.Errorf("exit status %d; broken: %v", code, v.Broken)
+	}
+	if v.Sold != 8 || v.Cancelled != 2 || v.Resalable != 0 { // nobody came too late, so nobody comes again
+		t.Errorf("sold %d, cancelled %d, resalable %d", v.Sold, v.Cancelled, v.Resalable)
+	}
+}
+
+func TestDemoSpeaksPlainly(t *testing.T) {
+	code, stdout, stderr := seckill(t, "demo", "--buyers=60", "--stock=10")
+	if code != 0 || stderr != "" {
+		t.Errorf("exit status %d, stderr %q", code, stderr)
+	}
+	for _, want := range []string{
+		"\n10 of 10 sold, 0 oversold, 0 undersold, 0 duplicates, 0 unknown: everything holds.\n",
+		"sold-out", "180 requests in ", "5 paid, 2 cancelled, 3 left to be paid; 2 of the cancelled units were sold again",
+		"ok      the audit finds every invariant",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("does not say %q:\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "\x1b") || strings.Contains(stdout, "\r") {
+		t.Error("control characters although nobody watches a terminal")
+	}
+}
+
+// A defect in the database must turn the verdict and the exit status, however well the sale itself went.
+func TestDemoFindsWhatDoesNotHold(t *testing.T) {
+	data := t.TempDir()
+	if code, _, stderr := seckill(t, "migrate", "up", "--data="+data); code != 0 {
+		t.Fatal(stderr)
+	}
+	db, err := sql.Open(sqlite.DriverName, "file:"+filepath.Join(data, "seckill.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`INSERT INTO voucher_stock (voucher_id, total, stock, placed, user_limit, starts_at, ends_at) VALUES (1, 10, 9, 0, 1, 0, 1)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := seckill(t, "demo", "--buyers=20", "--stock=5", "--data="+data)
+	if code != 1 || !strings.Contains(stdout, "NOT EVERYTHING HOLDS") || !strings.Contains(stdout, "total = stock + live orders") {
+		t.Errorf("exit status %d:\n%s", code, stdout)
+	}
+}
+
+func TestDemoVerdictTurnsOnEveryDefect(t *testing.T) {
+	sound := func() *demoVerdict {
+		return &demoVerdict{Buyers: 100, Stock: 10, Sold: 10, Cancelled: 2, Resalable: 2, Resold: 2, Expired: 3, ExpiredResold: 3}
+	}
+	v := sound()
+	if v.judge(); !v.OK {
+		t.Fatalf("a sound sale is judged %v", v.Broken)
+	}
+	for name, plant := range map[string]func(*demoVerdict){
+		"oversold":     func(v *demoVerdict) { v.Sold = 11 },
+		"undersold":    func(v *demoVerdict) { v.Sold = 9 },
+		"duplicates":   func(v *demoVerdict) { v.DuplicateOrders = 1 },
+		"unknown":      func(v *demoVerdict) { v.Clients.Open = 1 },
+		"not resold":   func(v *demoVerdict) { v.Resold = 1 },
+		"not returned": func(v *demoVerdict) { v.ExpiredResold = 2 },
+		"failed": func(v *demoVerdict) {
+			v.Sale.Outcomes = []loadtest.OutcomeReport{{Op: loadtest.OpPlace, Outcome: "internal", Class: loadtest.Failed, Latency: loadtest.Latency{Count: 1}}}
+		},
+	} {
+		v := sound()
+		plant(v)
+		if v.judge(); v.OK || len(v.Broken) != 1 {
+			t.Errorf("%s: OK %v, broken %v", name, v.OK, v.Broken)
+		}
+	}
+}
+
+func TestDemoIsInterruptedCleanly(t *testing.T) {
+	noLeaks(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr text
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"demo", "--buyers=1000000", "--stock=100", "--listen=127.0.0.1:0"}, &stdout, &stderr)
+	}()
+	waitFor(t, func() bool { // the shop is there, and so the sale is about to begin
+		found, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "seckill-demo-*", "seckill.db"))
+		return err == nil && len(found) == 1
+	})
+	cancel()
+	select {
+	case code := <-done:
+		if code != 1 {
+			t.Errorf("exit status %d", code)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the demo goes on after it was interrupted")
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if stdout.String() != "" {
+		t.Errorf("an interrupted demo printed a verdict:\n%s", stdout.String())
+	}
+}
+
+func TestDemoKeepsTheShopUp(t *testing.T) {
+	noLeaks(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr text
+	done := make(chan int)
+	go func() { done <- run(ctx, []string{"demo", "--buyers=20", "--stock=5", "--keep"}, &stdout, &stderr) }()
+	waitFor(t, func() bool { return strings.Contains(stdout.String(), "/api/v1/admin/audit") })
+	printed := stdout.String()
+	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(printed)
+	token := regexp.MustCompile(`TOKEN=(\S+)`).FindStringSubmatch(printed)
+	voucher := regexp.MustCompile(`"voucher_id":"(\d+)"`).FindStringSubmatch(printed)
+	if url == "" || token == nil || voucher == nil {
+		t.Fatalf("it does not say what to try:\n%s", printed)
+	}
+	// What it says to try works.
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/orders", strings.NewReader(`{"voucher_id":"`+voucher[1]+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token[1])
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		t.Errorf("%s: %s", answer.Status, body)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if code := <-done; code != 0 {
+		t.Errorf("exit status %d: %s", code, stderr.String())
+	}
+}
+
+// waitFor polls, since commands tell nobody how far they are.
+func waitFor(t *testing.T, what func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !what(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+	}
+}
