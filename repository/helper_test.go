@@ -13,7 +13,7 @@ import (
 )
 
 // openDB opens and migrates a test's database, and audits it when the test is over: the database is the judge.
-func openDB(t *testing.T, target dbtest.Database) *DB {
+func openDB(t testing.TB, target dbtest.Database) *DB {
 	t.Helper()
 	db := openRaw(t, target, PoolOptions{})
 	if _, err := db.Migrate(t.Context()); err != nil {
@@ -24,7 +24,7 @@ func openDB(t *testing.T, target dbtest.Database) *DB {
 }
 
 // audited fails the test if an invariant does not hold.
-func audited(t *testing.T, db *DB) {
+func audited(t testing.TB, db *DB) {
 	t.Helper()
 	audit, err := db.Audit(context.Background(), AuditOptions{})
 	if err == nil {
@@ -35,7 +35,7 @@ func audited(t *testing.T, db *DB) {
 	}
 }
 
-func openRaw(t *testing.T, target dbtest.Database, opts PoolOptions) *DB {
+func openRaw(t testing.TB, target dbtest.Database, opts PoolOptions) *DB {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	var db *DB
@@ -58,7 +58,7 @@ var lastID atomic.Int64
 func nextID() idgen.ID { return idgen.ID(lastID.Add(1)) }
 
 // onSale creates a voucher that is on sale now.
-func onSale(t *testing.T, db *DB, stock int64, userLimit int) idgen.ID {
+func onSale(t testing.TB, db *DB, stock int64, userLimit int) idgen.ID {
 	t.Helper()
 	return createVoucher(t, db, service.NewVoucher{
 		Title: "voucher", PriceCents: 1000, Stock: stock, UserLimit: userLimit, PayWithin: time.Hour,
@@ -66,7 +66,7 @@ func onSale(t *testing.T, db *DB, stock int64, userLimit int) idgen.ID {
 	})
 }
 
-func createVoucher(t *testing.T, db *DB, v service.NewVoucher) idgen.ID {
+func createVoucher(t testing.TB, db *DB, v service.NewVoucher) idgen.ID {
 	t.Helper()
 	id := nextID()
 	if err := NewVouchers(db).Create(t.Context(), id, v); err != nil {
