@@ -77,7 +77,7 @@ func TestBrokenAccountingIsNoticed(t *testing.T) {
 			}
 			w.set(func(w *wire) { w.rewrite = onlyInOrders(tt.rewrite) })
 			var noticed error
-			for seed := uint64(1); seed <= 40 && noticed == nil; seed++ {
+			for seed := uint64(1); seed <= 25 && noticed == nil; seed++ {
 				h := &history{t: t, db: db, wire: w, limit: time.Second, rng: rand.New(rand.NewPCG(seed, 0)), spoil: tt.spoil}
 				noticed = h.run(15)
 			}

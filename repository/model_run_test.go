@@ -16,7 +16,7 @@ import (
 const (
 	historiesVariable = "SECKILL_TEST_HISTORIES"
 	seedVariable      = "SECKILL_TEST_SEED"
-	historiesTime     = 10 * time.Second
+	historiesTime     = 8 * time.Second
 )
 
 // Random histories, with connections that break and instances that crash in the middle, leave in every database what

@@ -60,6 +60,7 @@ func change(ctx context.Context, db *DB, o service.Order, step string) (service.
 var errNothingExpired = &service.Error{Code: "nothing-expired"}
 
 func TestOrderChanges(t *testing.T) {
+	t.Parallel()
 	const paid, closed, refund = string(service.CodeOrderPaid), string(service.CodeOrderClosed), string(service.CodeRefundDue)
 	const none, notFound = "nothing-expired", string(service.CodeNotFound)
 	tests := []struct {
@@ -135,6 +136,7 @@ func checkChange(t *testing.T, db *DB, id idgen.ID, answered service.Order, err 
 }
 
 func TestChangesOfAnUnknownOrder(t *testing.T) {
+	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		for _, step := range []string{"pay", "pay P", "cancel"} {
@@ -150,6 +152,7 @@ func TestChangesOfAnUnknownOrder(t *testing.T) {
 
 // A payment pays one order, and which one it was is said, whoever asks with it for another.
 func TestAPaymentIsForOneOrder(t *testing.T) {
+	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		voucher := onSale(t, db, 3, 1)
@@ -169,6 +172,7 @@ func TestAPaymentIsForOneOrder(t *testing.T) {
 
 // Nobody can keep an order from being paid by guessing how the shop names a payment of its own.
 func TestTheShopsPaymentReferenceCannotBeTaken(t *testing.T) {
+	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		voucher := onSale(t, db, 3, 1)
@@ -191,6 +195,7 @@ func TestTheShopsPaymentReferenceCannotBeTaken(t *testing.T) {
 }
 
 func TestOverdueGoesByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		later := openRaw(t, target, PoolOptions{MaxOpen: 1})

@@ -37,7 +37,7 @@ func TestOneChangeWins(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
 		winners := map[string]int{}
-		for round := range 40 {
+		for round := range 24 {
 			winners[raceOver(t, dbs, round)]++
 		}
 		t.Log("winners:", winners)

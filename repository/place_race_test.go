@@ -198,6 +198,7 @@ func TestDeadlockOfTwoInstances(t *testing.T) {
 func TestLockWaitIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		t.Parallel()
 		db, holder := openDB(t, target), openRaw(t, target, PoolOptions{})
 		voucher := onSale(t, db, 5, 1)
 		waits := countErrors(tap(t, db), 1205)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestAddStockOncePerRequest(t *testing.T) {
+	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		voucher := onSale(t, db, 1, 1)
@@ -39,6 +40,7 @@ func TestAddStockOncePerRequest(t *testing.T) {
 }
 
 func TestAddStockRefusals(t *testing.T) {
+	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		vouchers := NewVouchers(db)
@@ -67,6 +69,7 @@ func TestAddStockRefusals(t *testing.T) {
 }
 
 func TestChangeKeepsToItsRules(t *testing.T) {
+	t.Parallel()
 	at := func(d time.Duration) *time.Time { when := time.Now().Add(d); return &when }
 	limit := func(n int) *int { return &n }
 	title, price := "another title, 中文", int64(5)
@@ -151,6 +154,7 @@ func changed(v service.Voucher, c service.VoucherChange) service.Voucher {
 }
 
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		for name, start := range map[string]time.Duration{"running": -time.Hour, "to come": time.Hour} {
@@ -191,6 +195,7 @@ func freeze(t *testing.T, db *DB) time.Time {
 
 // A sale that ends in the millisecond in which an order was placed still includes that order, and nothing after it.
 func TestEndInTheMillisecondOfAnOrder(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(db *DB, voucher idgen.ID, now time.Time) error{
 		"ended": func(db *DB, voucher idgen.ID, _ time.Time) error {
 			return NewVouchers(db).End(context.Background(), voucher)
