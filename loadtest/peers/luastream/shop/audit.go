@@ -69,7 +69,7 @@ func (s *Shop) compareCounters(ctx context.Context) (drift, lost int64, err erro
 		}
 		var orders int64
 		orders, err = s.count(ctx, "luastream_order WHERE voucher_id = ?", sale.voucher.ID)
-		lost += max(0, sale.acknowledged.Load()-orders)
+		lost += max(sale.refused.Load(), sale.acknowledged.Load()-orders)
 		return err == nil
 	})
 	return drift, lost, err

@@ -23,10 +23,9 @@
 //
 //   - Redis fails over after the answer: replication is asynchronous, so the replica that takes over may lack the last
 //     orders, however often the master synced its file. Those were acknowledged and exist nowhere.
-//   - The machine of a Redis without a replica crashes: with appendfsync everysec up to about a second is lost (Redis
-//     documents one second, and up to two while a sync is slow), without persistence all that was not written yet. A
-//     crash of the process alone, with the append-only file on, loses nothing that was answered: the operating system
-//     has it.
+//   - Redis crashes without a replica. Without persistence, all that the writer has not committed is gone. With
+//     appendfsync everysec, a crash of the machine loses the last second or two; a crash of the process alone loses
+//     nothing that Redis has handed to the operating system, which it does before it answers, unless a sync is slow.
 //   - The stock is counted twice, and a failover makes the two counters differ. Where Redis went back in time by orders
 //     that MySQL has, it sells those units again; buyers are told 201 and the database refuses them later (Stats
 //     calls these Refused). Where Redis took a unit and lost the order, nothing gives it back.

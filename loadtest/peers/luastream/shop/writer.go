@@ -21,8 +21,10 @@ const (
 	consumer = "writer"
 )
 
-// retry is how long the writer waits after a failure.
-const retry = 100 * time.Millisecond
+const (
+	retry        = 100 * time.Millisecond // pause after a failure
+	batchTimeout = 30 * time.Second       // of a batch in hand, also while the shop closes
+)
 
 // writer brings the stream to MySQL.
 type writer struct {
@@ -34,18 +36,20 @@ type writer struct {
 // process died, and returns to that after every failure.
 func (w *writer) run(ctx context.Context) {
 	from := "0" // what was delivered before; ">" is what was not
+	failing := false
 	for ctx.Err() == nil {
 		n, err := w.step(ctx, from)
 		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			w.shop.log.Warn("the writer failed and tries again", "error", err)
+		case err != nil && ctx.Err() == nil:
+			if !failing { // once, not each time
+				w.shop.log.Warn("the writer failed and tries again", "error", err)
+			}
 			from = "0"
 			pause(ctx, retry)
 		case n == 0:
 			from = ">"
 		}
+		failing = err != nil
 	}
 }
 
@@ -56,7 +60,8 @@ func (w *writer) step(ctx context.Context, from string) (int, error) {
 		return 0, err
 	}
 	// What was read is written and acknowledged, also while the shop closes.
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchTimeout)
+	defer cancel()
 	for _, sale := range byVoucher(entries) {
 		if err := w.write(ctx, sale); err != nil {
 			return 0, err
