@@ -99,6 +99,31 @@ func TestCeilingIsStoredAheadOfUse(t *testing.T) {
 	})
 }
 
+// lateAnswers is a store that does at once what it is asked to, and says so later.
+type lateAnswers struct{ *idgentest.Leases }
+
+const answerDelay = 4 * time.Second
+
+func (l lateAnswers) Renew(ctx context.Context, held idgen.Grant, ttl time.Duration, c idgen.Ceilings) error {
+	err := l.Leases.Renew(ctx, held, ttl, c)
+	time.Sleep(answerDelay)
+	return err
+}
+
+// The store counts the lease from when it was asked, so the holder must not count it from when it was told.
+func TestDeadlineIsCountedFromTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := idgen.NewSnowflake(t.Context(), lateAnswers{&idgentest.Leases{}}, atNoon())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mustClose(t, g)
+		if left, most := g.Stats().LeaseLeft, 15*time.Second-answerDelay; left >= most {
+			t.Errorf("%s left, want less than the %s that the store has", left, most)
+		}
+	})
+}
+
 func TestHolderThatIsTakenOverStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := idgen.WithLayout(onePair())
