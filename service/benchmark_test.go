@@ -84,7 +84,7 @@ func BenchmarkCommitter(b *testing.B) {
 		for _, commit := range []time.Duration{0, time.Millisecond} {
 			b.Run(fmt.Sprintf("clients=%d/commit=%v", clients, commit), func(b *testing.B) {
 				s := benchmarkShop(b, commit)
-				sale, err := s.sale(context.Background(), voucherID)
+				sale, _, err := s.sale(context.Background(), voucherID)
 				wantNoError(b, err)
 				todo := make(chan struct{}, clients)
 				b.ReportAllocs()

@@ -98,7 +98,7 @@ func TestContextThatEndedBeforeIsNotEvenQueued(t *testing.T) {
 	store, seen := newFakeStore(), &recorder{}
 	store.sell(voucherID, 100, 1)
 	s := openShop(t, store, func(c *Config) { c.Observer = seen })
-	sale, err := s.sale(t.Context(), voucherID)
+	sale, _, err := s.sale(t.Context(), voucherID)
 	wantNoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -122,7 +122,7 @@ func TestQueueKeepsNothingOfWhoLeft(t *testing.T) {
 	}
 	wg.Go(func() { wantNoError(t, buy(s, 1)) })
 	<-started
-	sale, err := s.sale(t.Context(), voucherID)
+	sale, _, err := s.sale(t.Context(), voucherID)
 	wantNoError(t, err)
 	before := heapInUse()
 	for range 20_000 {

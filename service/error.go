@@ -91,13 +91,11 @@ func Unknown(cause error) *Error {
 
 // CodeOf returns the code of a refusal, "" for nil, and CodeInternal for any other error.
 func CodeOf(err error) Code {
-	var e *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return ""
-	case errors.As(err, &e):
-		return e.Code
-	default:
-		return CodeInternal
 	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return CodeInternal
 }

@@ -225,7 +225,7 @@ func violationsWith(t *testing.T, orders func(*fakeStore) OrderStore, plant func
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(t, seed, orders)
 			for _, shop := range h.shops {
-				sale, err := shop.sale(t.Context(), voucherID)
+				sale, _, err := shop.sale(t.Context(), voucherID)
 				wantNoError(t, err)
 				plant(sale)
 			}

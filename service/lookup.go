@@ -21,7 +21,7 @@ func (s *Shop) Order(ctx context.Context, user UserID, id idgen.ID) (Order, erro
 // Orders returns a page of the user's orders, newest first: those with ids below before, or from the newest on if
 // before is 0. There are more pages as long as a page is full.
 func (s *Shop) Orders(ctx context.Context, user UserID, before idgen.ID, limit int) ([]Order, error) {
-	return s.cfg.Orders.Orders(ctx, user, before, min(limit, MaxPage))
+	return s.cfg.Orders.Orders(ctx, user, before, max(1, min(limit, MaxPage)))
 }
 
 // Voucher returns a voucher with its stock as it is now.
@@ -31,5 +31,5 @@ func (s *Shop) Voucher(ctx context.Context, id idgen.ID) (Voucher, error) {
 
 // Vouchers returns a page of vouchers, newest first, in the manner of Orders.
 func (s *Shop) Vouchers(ctx context.Context, before idgen.ID, limit int) ([]Voucher, error) {
-	return s.cfg.Vouchers.Vouchers(ctx, before, min(limit, MaxPage))
+	return s.cfg.Vouchers.Vouchers(ctx, before, max(1, min(limit, MaxPage)))
 }

@@ -38,11 +38,7 @@ func (s *Shop) PlaceOrder(ctx context.Context, req PlaceRequest) (order Order, r
 func (s *Shop) placeOrder(ctx context.Context, req PlaceRequest) (order Order, replayed bool, err error) {
 	// 1. The voucher, from a cache that is a second old at most. Outside of the window nobody gets further, except a
 	//    buyer who asks again after the end and is told what stands.
-	sale, err := s.sale(ctx, req.VoucherID)
-	if err != nil {
-		return Order{}, false, err
-	}
-	voucher, err := sale.voucher(ctx)
+	sale, voucher, err := s.sale(ctx, req.VoucherID)
 	if err != nil {
 		return Order{}, false, err
 	}

@@ -45,8 +45,8 @@ type reading struct {
 	err  error
 }
 
-func newSale(s *Shop, v Voucher) *sale {
-	sale := &sale{id: v.ID, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
+func newSale(s *Shop, id idgen.ID) *sale {
+	sale := &sale{id: id, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
 	sale.soldOut.look = sale.look
 	return sale
 }

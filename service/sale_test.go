@@ -11,8 +11,9 @@ import (
 
 func openSale(t testing.TB, s *Shop) *sale {
 	t.Helper()
-	sale, err := s.sale(t.Context(), voucherID)
+	sale, _, err := s.sale(t.Context(), voucherID)
 	wantNoError(t, err)
+	sale.forget() // looking it up has read a copy
 	return sale
 }
 
@@ -297,5 +298,35 @@ func TestVoucherThatIsNotThere(t *testing.T) {
 	s.sales.Range(func(id, _ any) bool {
 		t.Errorf("a stranger made the shop remember voucher %v", id)
 		return true
+	})
+}
+
+// However many ask for a voucher at first, it is read once; one that does not exist leaves nothing behind.
+func TestFirstLookUpIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.sell(voucherID, 1, 1)
+		s := openShop(t, store)
+		store.reading = func(context.Context, string) error {
+			time.Sleep(time.Millisecond) // so that all callers have joined
+			return nil
+		}
+		before := store.voucherReads.Load()
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				_, _, err := s.sale(t.Context(), voucherID)
+				wantNoError(t, err)
+			})
+		}
+		wg.Wait()
+		if n := store.voucherReads.Load() - before; n != 1 {
+			t.Errorf("%d reads for a thousand callers", n)
+		}
+		_, _, err := s.sale(t.Context(), voucherID+1)
+		wantCode(t, err, CodeNotFound)
+		if _, kept := s.sales.Load(voucherID + 1); kept {
+			t.Error("a voucher that does not exist is kept in mind")
+		}
 	})
 }

@@ -4,6 +4,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -92,15 +93,17 @@ func New(cfg Config) *Shop {
 // Close refuses new orders with ErrUnavailable and waits until those that were waiting have their verdict, or ctx ends.
 func (s *Shop) Close(ctx context.Context) error { return s.commits.close(ctx) }
 
-// sale returns this instance's view of a voucher. Only vouchers that exist get one, so strangers cannot fill the map.
-func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, error) {
-	if found, ok := s.sales.Load(id); ok {
-		return found.(*sale), nil
+// sale returns this instance's view of a voucher, and a copy of it that is at most Config.VoucherTTL old. However many
+// ask at first, the voucher is read once. One that does not exist leaves nothing behind, so strangers cannot fill the map.
+func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, *voucherCopy, error) {
+	found, ok := s.sales.Load(id)
+	if !ok {
+		found, _ = s.sales.LoadOrStore(id, newSale(s, id))
 	}
-	v, err := s.cfg.Vouchers.Voucher(ctx, id)
-	if err != nil {
-		return nil, err
+	sale := found.(*sale)
+	voucher, err := sale.voucher(ctx)
+	if errors.Is(err, ErrNotFound) {
+		s.sales.CompareAndDelete(id, sale)
 	}
-	created, _ := s.sales.LoadOrStore(id, newSale(s, v))
-	return created.(*sale), nil
+	return sale, voucher, err
 }

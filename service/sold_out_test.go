@@ -173,7 +173,7 @@ func TestLatchSleepsWhenNobodyAsks(t *testing.T) {
 		if n := store.terms.Load() - before; n != 0 {
 			t.Errorf("%d reads while nobody asked", n)
 		}
-		sale, err := s.sale(t.Context(), voucherID)
+		sale, _, err := s.sale(t.Context(), voucherID)
 		wantNoError(t, err)
 		if sale.soldOut.busy() {
 			t.Error("its goroutine is still there")

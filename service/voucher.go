@@ -154,6 +154,7 @@ func validWindow(start, end time.Time) error {
 // Apply returns the terms with the change made, at the time of the database. It refuses with CodeInvalid what would
 // leave orders outside of the terms that they were placed under.
 func (c *VoucherChange) Apply(t Terms, now time.Time) (Terms, error) {
+	before := t
 	if c.UserLimit != nil {
 		if *c.UserLimit < t.UserLimit {
 			return t, Invalid("user_limit", "can only be raised: somebody may hold %d already", t.UserLimit)
@@ -167,10 +168,13 @@ func (c *VoucherChange) Apply(t Terms, now time.Time) (Terms, error) {
 		t.StartsAt = *c.StartsAt
 	}
 	if c.EndsAt != nil && !c.EndsAt.Equal(t.EndsAt) {
-		if c.EndsAt.Before(now) {
-			return t, Invalid("ends_at", "cannot be in the past, it is %s now; to end the sale at once, end it", now.Format(time.RFC3339Nano))
+		if !c.EndsAt.Truncate(time.Millisecond).After(now) { // an order of this millisecond may stand
+			return t, Invalid("ends_at", "must be in the future, it is %s now; to end the sale at once, end it", now.Format(time.RFC3339Nano))
 		}
 		t.EndsAt = *c.EndsAt
+	}
+	if t.StartsAt.Equal(before.StartsAt) && t.EndsAt.Equal(before.EndsAt) {
+		return t, nil // a sale that was ended before it began has an empty window, and can still be renamed
 	}
 	return t, validWindow(t.StartsAt, t.EndsAt)
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
+	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"seckill/repository"
 	"seckill/repository/ids/redisids"
+	"seckill/repository/ids/zkids"
 	"seckill/service/idgen"
 )
 
@@ -19,11 +23,12 @@ const idTag = "seckill"
 
 // openIDs starts the generator that the options name.
 func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
+	journal := &idLog{log: log}
 	observe := func(e idgen.Event) {
 		m.idEvent(e)
-		logIDEvent(log, e)
+		journal.event(e)
 	}
-	ids, err := newIDs(ctx, opts, b, m, observe)
+	ids, err := newIDs(ctx, opts, b, m, observe, s)
 	if errors.Is(err, idgen.ErrCounterLost) {
 		err = fmt.Errorf("%w; if you know why, `seckill ids restore` goes on above what was given away", err)
 	}
@@ -34,7 +39,7 @@ func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *sl
 	return ids, nil
 }
 
-func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe idgen.Observer) (idgen.Generator, error) {
+func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe idgen.Observer, s *stack) (idgen.Generator, error) {
 	switch opts.IDs.IDs {
 	case "leaf":
 		ranges, err := idRanges(ctx, b.db)
@@ -51,7 +56,11 @@ func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe 
 		return watchSegment(m)(idgen.NewSegment(ctx, store, idgen.WithLoadAt(0.75), idgen.WithSegmentObserver(observe)))
 	}
 	host, _ := os.Hostname() // only to tell people whose lease it is
-	snowflake, err := idgen.NewSnowflake(ctx, b.db.WorkerLeases(), idgen.WithOwner(host), idgen.WithObserver(observe),
+	leases, err := openLeases(ctx, opts, b, s)
+	if err != nil {
+		return nil, err
+	}
+	snowflake, err := idgen.NewSnowflake(ctx, leases, idgen.WithOwner(host), idgen.WithObserver(observe),
 		idgen.WithDataCenter(opts.IDs.DataCenter))
 	if err != nil {
 		return nil, err
@@ -59,6 +68,34 @@ func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe 
 	m.watchSnowflake(snowflake)
 	return snowflake, nil
 }
+
+// openLeases opens the store of worker ids: the database, or ZooKeeper.
+func openLeases(ctx context.Context, opts *Options, b backends, s *stack) (idgen.LeaseStore, error) {
+	if opts.IDs.WorkerLeases == "database" {
+		return b.db.WorkerLeases(), nil
+	}
+	const session = 10 * time.Second // leases do not depend on it
+	conn, events, err := zk.Connect(opts.Servers.ZooKeeperAddrs, session, zk.WithLogInfo(false), zk.WithLogger(noLog{}))
+	if err != nil {
+		return nil, fmt.Errorf("--zookeeper-addrs: %w", err)
+	}
+	s.onClose("zookeeper", func(context.Context) error { conn.Close(); return nil })
+	ctx, cancel := context.WithTimeout(ctx, session)
+	defer cancel()
+	for conn.State() != zk.StateHasSession { // a first attempt to connect may fail where the next one gets through
+		select {
+		case <-events:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("--zookeeper-addrs: no session within %s", session)
+		}
+	}
+	return zkids.New(conn, "/seckill/ids", zk.WorldACL(zk.PermAll)), nil
+}
+
+// noLog keeps the client from the standard logger; its errors come back from its calls.
+type noLog struct{}
+
+func (noLog) Printf(string, ...any) {}
 
 // redisIDKey is where Redis counts.
 const redisIDKey = "ids:" + idTag
@@ -94,18 +131,31 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "seckill_" + name, Help: help}, value))
 }
 
-func logIDEvent(log *slog.Logger, e idgen.Event) {
+// idLog writes down what a generator meets. A failure that is tried again every second is told once.
+type idLog struct {
+	log     *slog.Logger
+	failing atomic.Bool
+}
+
+func (l *idLog) event(e idgen.Event) {
 	switch e.Kind {
 	case idgen.LeaseRenewed, idgen.SegmentLoaded:
-		return // all is well, every few seconds
+		if l.failing.Swap(false) {
+			l.log.Info("order ids: their store is back")
+		}
 	case idgen.LeaseAcquired:
-		log.Info("order ids: a worker id was leased", "worker", e.Worker)
+		l.failing.Store(false)
+		l.log.Info("order ids: a worker id was leased", "worker", e.Worker)
+	case idgen.LeaseFailed, idgen.SegmentFailed:
+		if !l.failing.Swap(true) {
+			l.log.Error("order ids: their store is away; those at hand are used up meanwhile", "error", e.Err)
+		}
+	case idgen.LeaseLost:
+		l.log.Error("order ids: the worker id is lost; no orders until there is another", "error", e.Err)
 	case idgen.WorkerSwitched:
-		log.Warn("order ids: went over to the other worker id of the pair", "worker", e.Worker, "ahead", e.Step)
-	case idgen.ClockWait, idgen.ClockAhead:
-		log.Warn("order ids: the clock went back", "event", e.Kind.String(), "by", e.Step)
+		l.log.Warn("order ids: went over to the other worker id of the pair", "worker", e.Worker, "ahead", e.Step)
 	default:
-		log.Error("order ids", "event", e.Kind.String(), "error", e.Err)
+		l.log.Warn("order ids: the clock went back", "event", e.Kind.String(), "by", e.Step)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"seckill/repository/lock/redislock"
 	"seckill/repository/lock/redlock"
+	"seckill/repository/lock/zklock"
 	"seckill/service/lock"
 )
 
@@ -38,6 +39,8 @@ func newLocker(opts *Options, b backends) (lock.Locker, error) {
 			Addrs: opts.Lock.RedlockAddrs, Username: opts.Servers.RedisUsername, Password: opts.Servers.RedisPassword,
 			DB: opts.Servers.RedisDB, Lease: opts.Lock.LockLease, Budget: opts.Lock.LockTimeout / 2,
 		})
+	case "zookeeper":
+		return zklock.New(zklock.Config{Addrs: opts.Servers.ZooKeeperAddrs, Session: opts.Lock.LockSession, Timeout: opts.Lock.LockTimeout})
 	}
 	return lock.None(), nil
 }

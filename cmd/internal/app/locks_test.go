@@ -7,6 +7,7 @@ import (
 	"seckill/handler/token"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/zktest"
 )
 
 // A sale behind Redlock, of whose five servers two are killed in the middle, and then a third.
@@ -51,5 +52,43 @@ func TestSaleBehindRedlock(t *testing.T) {
 			t.Error("two of five servers are none")
 		}
 		mustAudit(t, shop.DB)
+	})
+}
+
+// A sale behind ZooKeeper, which leases the worker ids too; its server is killed in the middle.
+func TestSaleBehindZooKeeper(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		server := zktest.Start(t)
+		opts := optionsFor(t, target, "")
+		opts.Lock.Lock, opts.IDs.WorkerLeases = "zookeeper", "zookeeper"
+		opts.Servers.ZooKeeperAddrs = []string{server.Addr}
+		opts.Lock.LockTimeout = 4 * time.Second // a busy machine is not a fault
+		shops := []*App{open(t, opts), open(t, opts)}
+		voucher := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin).createVoucher(sale(100, 1, time.Hour))
+		sell := func(first int64) {
+			t.Helper()
+			counts := crowd(50, 16, func(i int) []answer {
+				b := newBuyer(t, fast, shops[i%2].URL(), first+int64(i), token.User)
+				return atOnce(2, func(int) answer { return b.place(voucher) })
+			})
+			if counts["201"] != 50 || counts["201"]+counts["in-progress"]+counts["already-ordered"]+counts["sold-out"] != 100 {
+				t.Errorf("got %v", counts)
+			}
+		}
+		sell(100)
+		if granted(t, shops[0], "granted") == 0 || granted(t, shops[0], "bypassed") != 0 {
+			t.Error("with a ZooKeeper, locks are granted")
+		}
+		server.Kill()
+		sell(200)
+		if granted(t, shops[0], "bypassed") == 0 {
+			t.Error("without one, they are bypassed")
+		}
+		mustAudit(t, shops[0].DB)
+		for _, shop := range shops {
+			if err := shop.Close(t.Context()); err == nil {
+				t.Error("a worker id cannot be given back to a server that is gone, and Close says so")
+			}
+		}
 	})
 }

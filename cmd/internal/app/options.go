@@ -37,6 +37,7 @@ type Servers struct {
 	RedisUsername         string   `name:"redis-username" placeholder:"NAME"`
 	RedisPassword         string   `name:"redis-password" placeholder:"SECRET"`
 	RedisSentinelPassword string   `name:"redis-sentinel-password" placeholder:"SECRET"`
+	ZooKeeperAddrs        []string `name:"zookeeper-addrs" placeholder:"HOST:2181,…" help:"ZooKeeper 3.5.3+, for --lock=zookeeper or --worker-leases=zookeeper."`
 	RedisDB               int      `name:"redis-db" default:"0" help:"Number of the database; not for a cluster."`
 }
 
@@ -45,8 +46,9 @@ func (s *Servers) Embedded() bool { return s.MySQLDSN == "" }
 
 // Lock says what stands in front of the database.
 type Lock struct {
-	Lock         string        `enum:"none,redis,redlock" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
+	Lock         string        `enum:"none,redis,redlock,zookeeper" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
 	RedlockAddrs []string      `placeholder:"HOST:6379,…" help:"Three to nine independent Redis servers, for --lock=redlock."`
+	LockSession  time.Duration `default:"10s" help:"Session of --lock=zookeeper: how long a lock outlives a holder that is gone."`
 	LockScope    string        `enum:"user,voucher" default:"user" help:"What a lock excludes: the same user (${default}), or all buyers of a voucher, to see what that costs."`
 	LockRequired bool          `help:"Refuse orders while the lock's servers are away, instead of going on with the database alone."`
 	LockLease    time.Duration `default:"10s" help:"How long a lock outlives its last renewal."`
@@ -55,8 +57,9 @@ type Lock struct {
 
 // IDs say where the ids of orders come from.
 type IDs struct {
-	IDs        string `name:"ids" enum:"snowflake,leaf,redis-segment" default:"snowflake" help:"Ids of orders: ${enum}."`
-	DataCenter int    `default:"0" help:"Data centre of the snowflake ids, from 0 to 31."`
+	IDs          string `name:"ids" enum:"snowflake,leaf,redis-segment" default:"snowflake" help:"Ids of orders: ${enum}."`
+	WorkerLeases string `enum:"database,zookeeper" default:"database" help:"Where instances lease the worker ids of their snowflakes: ${enum}."`
+	DataCenter   int    `default:"0" help:"Data centre of the snowflake ids, from 0 to 31."`
 }
 
 // Commit says how orders get into the database.
@@ -104,6 +107,8 @@ func (o *Options) Validate() error {
 		return errors.New("--lock=redlock needs --redlock-addrs of three to nine independent Redis servers")
 	case o.IDs.IDs == "redis-segment" && len(s.RedisAddrs) == 0:
 		return errors.New("--ids=redis-segment needs --redis-addrs: the embedded Redis forgets its counter at every start")
+	case (o.Lock.Lock == "zookeeper" || o.IDs.WorkerLeases == "zookeeper") && len(s.ZooKeeperAddrs) == 0:
+		return errors.New("--lock=zookeeper and --worker-leases=zookeeper need --zookeeper-addrs")
 	case o.IDs.DataCenter < 0 || o.IDs.DataCenter > 31:
 		return errors.New("--data-center must be from 0 to 31")
 	case s.RedisCluster && s.RedisSentinelMaster != "":
@@ -120,8 +125,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--mysql-conns must be at least %d: --commit-concurrency and four for everything else", c.CommitConcurrency+4)
 	case c.CommitTimeout < time.Second || c.CommitTimeout > handler.WriteTimeout/2:
 		return fmt.Errorf("--commit-timeout must be from 1s to %s", handler.WriteTimeout/2)
-	case c.ExpireEvery < 10*time.Millisecond, o.Lock.LockLease < time.Second, o.Lock.LockTimeout < time.Millisecond, o.Shutdown.ShutdownTimeout < time.Second:
-		return errors.New("--expire-every must be at least 10ms, --lock-lease and --shutdown-timeout 1s, --lock-timeout 1ms")
+	case c.ExpireEvery < 10*time.Millisecond, o.Lock.LockLease < time.Second, o.Lock.LockSession < time.Second, o.Lock.LockTimeout < time.Millisecond, o.Shutdown.ShutdownTimeout < time.Second:
+		return errors.New("--expire-every must be at least 10ms, --lock-lease, --lock-session and --shutdown-timeout 1s, --lock-timeout 1ms")
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
 		return errors.New("--user-rate and --address-rate must not be negative")
 	}
