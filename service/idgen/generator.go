@@ -15,7 +15,7 @@ import (
 // Uniqueness: no id is handed out twice, neither by this generator nor by any other that shares its store, whatever
 // fails. Ids may be skipped: after an error, a restart or a cancelled call some of them are never seen by anybody.
 // Ids of one generator ascend in the order of the calls, as long as each call begins after the previous one returned;
-// Snowflake gives this up when it changes to its backup worker, which it reports to its Observer.
+// Snowflake gives this up when it changes to its backup worker or to another lease, which it reports to its Observer.
 //
 // Blocking: as long as ids are at hand no call waits or does input or output. Otherwise (the store is loading, the
 // clock has to catch up) a call waits until ids are there or ctx ends, and one waiting caller never holds up another

@@ -190,8 +190,13 @@ func (s *Snowflake) Close(ctx context.Context) error {
 		return err
 	}
 	s.keeper.cancel()
-	<-s.keeper.done
-	err := s.release(ctx)
+	var err error
+	select {
+	case <-s.keeper.done:
+		err = s.release(ctx)
+	case <-ctx.Done():
+		err = fmt.Errorf("a request to the lease store does not end: %w", context.Cause(ctx))
+	}
 	s.keeper.result <- err
 	return err
 }

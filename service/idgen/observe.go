@@ -6,6 +6,14 @@ import "time"
 // outside all locks, and must not block. Gauges are in the generators' Stats.
 type Observer func(Event)
 
+// orNobody is the observer, or one that does nothing if there is none.
+func orNobody(o Observer) Observer {
+	if o == nil {
+		return func(Event) {}
+	}
+	return o
+}
+
 // Event is one observation. Fields that the kind does not mention are zero.
 type Event struct {
 	Kind   EventKind

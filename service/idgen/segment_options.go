@@ -22,7 +22,7 @@ type segmentSettings struct {
 func defaultSegmentSettings() segmentSettings {
 	return segmentSettings{
 		clock:       SystemClock(),
-		observer:    func(Event) {},
+		observer:    orNobody(nil),
 		loadAt:      0.1,
 		minStep:     1000,
 		maxStep:     1_000_000,
@@ -58,7 +58,7 @@ func WithSegmentClock(c Clock) SegmentOption { return func(s *segmentSettings) {
 
 // WithSegmentObserver sets who is told about loads.
 func WithSegmentObserver(o Observer) SegmentOption {
-	return func(s *segmentSettings) { s.observer = o }
+	return func(s *segmentSettings) { s.observer = orNobody(o) }
 }
 
 func (s *segmentSettings) validate() error {
