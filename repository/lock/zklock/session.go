@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -185,7 +187,9 @@ func retry[T any](ctx context.Context, s *session, by time.Time, f func() (T, er
 // pauseBetween is how long to wait before asking again; the client is about to connect again meanwhile.
 const pauseBetween = 10 * time.Millisecond
 
-// unanswered reports whether err means that the connection was lost, so that the outcome is unknown.
+// unanswered reports whether err means that the connection was lost, so that the outcome is unknown. The client passes
+// on what the network said to the request that met the loss, and errors of its own to those behind it.
 func unanswered(err error) bool {
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
