@@ -39,8 +39,7 @@ func readWork(ctx context.Context, counters []counter) (w work, err error) {
 // countCommits counts the COMMIT statements of one database where the server tells them apart by database, else those
 // of the whole server, which others may use too. how says which.
 func countCommits(ctx context.Context, db *sql.DB, database string) (c counter, how string) {
-	var schema bool
-	if err := db.QueryRowContext(ctx, "SELECT @@performance_schema").Scan(&schema); err == nil && schema {
+	if countsByDatabase(ctx, db) {
 		return func(ctx context.Context, w *work) error {
 			return db.QueryRowContext(ctx, `SELECT COALESCE(SUM(COUNT_STAR), 0) FROM performance_schema.events_statements_summary_by_digest
 				WHERE SCHEMA_NAME = ? AND DIGEST_TEXT = 'COMMIT'`, database).Scan(&w.Transactions)
@@ -50,6 +49,18 @@ func countCommits(ctx context.Context, db *sql.DB, database string) (c counter, 
 		var name string
 		return db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Com_commit'").Scan(&name, &w.Transactions)
 	}, "COMMIT statements of the whole server (Com_commit)"
+}
+
+// countsByDatabase tells whether the performance schema is on, may be read, and has room left: when it has not, it
+// counts the statements of new databases in a row without a digest.
+func countsByDatabase(ctx context.Context, db *sql.DB) bool {
+	var on bool
+	if err := db.QueryRowContext(ctx, "SELECT @@performance_schema").Scan(&on); err != nil || !on {
+		return false
+	}
+	var full int
+	err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST IS NULL").Scan(&full)
+	return err == nil && full == 0
 }
 
 // countBatches counts the batches that an embedded shop says it has committed: its database counts nothing.
