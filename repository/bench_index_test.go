@@ -23,19 +23,8 @@ func BenchmarkIndexCost(b *testing.B) {
 }
 
 func indexCost(b *testing.B, engine dbserver.Engine) {
-	server, err := dbserver.Start(b.Context(), engine)
-	if errors.Is(err, dbserver.ErrUnavailable) {
-		b.Skip(err)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := server.Remove(context.Background()); err != nil {
-			b.Error(err)
-		}
-	})
-	open := func() *DB { return openDB(b, benchDatabase(b, string(engine), server.DSN(""))) }
+	dsn := ownServer(b, engine)
+	open := func() *DB { return openDB(b, benchDatabase(b, string(engine), dsn)) }
 	all := open()
 	lanes := []*indexLane{newIndexLane(b, all, "")}
 	for table, indexes := range secondaryIndexes(b, all) {
@@ -60,6 +49,24 @@ func indexCost(b *testing.B, engine dbserver.Engine) {
 		b.ReportMetric(indexBytes(b, all, lane.without)/float64(lanes[0].user), "B/"+lane.without)
 	}
 	b.ReportMetric(float64(lanes[0].redo)/float64(lanes[0].user), "redo/all")
+}
+
+// ownServer starts a server that nobody else uses, with the settings of those that the tests share.
+func ownServer(b *testing.B, engine dbserver.Engine) (dsn string) {
+	b.Helper()
+	server, err := dbserver.Start(b.Context(), engine)
+	if errors.Is(err, dbserver.ErrUnavailable) {
+		b.Skip(err)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := server.Remove(context.Background()); err != nil {
+			b.Error(err)
+		}
+	})
+	return server.DSN("")
 }
 
 // indexLane is a database that lacks an index, or none.
