@@ -51,12 +51,8 @@ func (s *Vouchers) Change(ctx context.Context, id idgen.ID, c service.VoucherCha
 		if err != nil {
 			return err
 		}
-		end := millis(changed.EndsAt)
-		if earliest := earliestEnd(now); !changed.EndsAt.Equal(terms.EndsAt) && end.Before(earliest) {
-			end = earliest
-		}
 		err = tx.Exec("UPDATE voucher_stock SET user_limit = ?, starts_at = ?, ends_at = ? WHERE voucher_id = ?",
-			changed.UserLimit, millis(changed.StartsAt), end, int64(id)).Error
+			changed.UserLimit, millis(changed.StartsAt), millis(changed.EndsAt), int64(id)).Error
 		if err != nil {
 			return err
 		}
@@ -96,10 +92,6 @@ func (s *Vouchers) AddStock(ctx context.Context, id idgen.ID, units int64, reque
 	})
 }
 
-// earliestEnd is when a running sale can end at the earliest: orders may stand that were placed in this very millisecond,
-// and a window excludes its end.
-func earliestEnd(now time.Time) time.Time { return now.Add(time.Millisecond) }
-
 // End implements service.VoucherStore. The time is taken once the row is locked: every order that stands was placed
 // before it, or in the same millisecond.
 func (s *Vouchers) End(ctx context.Context, id idgen.ID) error {
@@ -108,7 +100,7 @@ func (s *Vouchers) End(ctx context.Context, id idgen.ID) error {
 		if err != nil || !now.Before(terms.EndsAt) {
 			return err
 		}
-		end := earliestEnd(now)
+		end := now.Add(time.Millisecond) // a window excludes its end, and an order of this millisecond may stand
 		// A sale that has not begun ends before it begins: a window without an instant in it.
 		return tx.Exec("UPDATE voucher_stock SET ends_at = ?, starts_at = CASE WHEN starts_at > ? THEN ? ELSE starts_at END"+
 			" WHERE voucher_id = ?", end, end, end, int64(id)).Error
