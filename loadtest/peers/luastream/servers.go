@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -122,7 +123,8 @@ func await(ctx context.Context, what string, gone <-chan struct{}, holds func() 
 	return nil
 }
 
-// createDatabase returns the DSN of a new database, which close drops.
+// createDatabase returns the DSN of a new database, which close drops. Its name begins with that of the DSN's database,
+// if it names one.
 func (s *servers) createDatabase(ctx context.Context, dsn string) (string, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -133,7 +135,9 @@ func (s *servers) createDatabase(ctx context.Context, dsn string) (string, error
 		return "", err
 	}
 	s.onClose(admin.Close)
-	cfg.DBName = "luastream_" + strings.ToLower(rand.Text()[:12])
+	const most = 55 // leaves room in the 64 characters that a name may have
+	cfg.DBName = cmp.Or(cfg.DBName, "luastream")
+	cfg.DBName = cfg.DBName[:min(len(cfg.DBName), most)] + "_" + strings.ToLower(rand.Text()[:8])
 	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+cfg.DBName+" CHARACTER SET utf8mb4"); err != nil {
 		return "", err
 	}

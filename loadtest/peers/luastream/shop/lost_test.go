@@ -152,7 +152,7 @@ func crash(t *testing.T, server *redistest.Server) {
 // cutLink parts a replica from its master: it keeps what it has and hears no more.
 func cutLink(t *testing.T, replica *redistest.Server) {
 	t.Helper()
-	if err := replica.Client().SlaveOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
+	if err := replica.Client().ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -160,7 +160,7 @@ func cutLink(t *testing.T, replica *redistest.Server) {
 // promote makes a replica the master.
 func promote(t *testing.T, replica *redistest.Server) {
 	t.Helper()
-	if err := replica.Client().SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := replica.Client().ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the replica is a master", func(ctx context.Context) bool {

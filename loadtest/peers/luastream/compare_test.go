@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/redistest"
+)
+
+// Our own load generator drives both as they are, and both audits are good when nothing breaks.
+func TestCompare(t *testing.T) {
+	dir := t.TempDir()
+	seckill, luastream := filepath.Join(dir, "seckill"), filepath.Join(dir, "luastream")
+	build(t, "../../..", seckill, "./cmd/seckill")
+	build(t, ".", luastream, ".")
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		c := &compareCmd{
+			Seckill: seckill, MySQLDSN: db.DSN, Redis: redistest.Binary(t), AOF: "everysec",
+			Rounds: 1, Duration: time.Second, Clients: 16,
+		}
+		var played round
+		for i, who := range []contestant{ours(c), peer(c, luastream)} {
+			r, err := c.play(t.Context(), &who)
+			if err != nil {
+				t.Fatalf("%s: %v", who.name, err)
+			}
+			if r.orders == 0 || r.acknowledged <= 0 || r.durable <= 0 || r.p99 < r.p50 || !r.good {
+				t.Errorf("%s: %+v", who.name, r)
+			}
+			played[i] = r
+		}
+		if played[0].durable != played[0].acknowledged || played[0].waiting != 0 {
+			t.Errorf("ours has answered what was not committed: %+v", played[0])
+		}
+		if left := databases(t, db); left != 0 {
+			t.Errorf("%d databases are left", left)
+		}
+		var text strings.Builder
+		newTable(&text).row(1, "peer", played[1])
+		conclude(&text, []round{played})
+		if !strings.Contains(text.String(), "good") || strings.Contains(text.String(), "NaN") {
+			t.Errorf("the table: %s", &text)
+		}
+	})
+}
+
+// A contestant that does not start is named, with what it said, and nothing of it is left.
+func TestCompareNamesWhatFails(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
+		c := &compareCmd{MySQLDSN: db.DSN, Redis: redistest.Binary(t), AOF: "off"}
+		broken := contestant{name: "broken", program: redistest.Binary(t), servers: func(string, string, string) []string { return []string{"--no-such-option"} }}
+		_, err := c.play(t.Context(), &broken)
+		if err == nil || !strings.Contains(err.Error(), "ended at once") || !strings.Contains(err.Error(), "no-such-option") {
+			t.Errorf("got %v", err)
+		}
+		if left := databases(t, db); left != 0 {
+			t.Errorf("%d databases are left", left)
+		}
+	})
+}
+
+func TestRatio(t *testing.T) {
+	for want, values := range map[float64][]float64{2: {3, 1, 2}, 2.5: {4, 1, 2, 3}, 7: {7}} {
+		rounds := make([]round, len(values))
+		for i, v := range values {
+			rounds[i][0].acknowledged = v
+		}
+		if got := ratio(rounds, func(r *round) float64 { return r[0].acknowledged }); got != want {
+			t.Errorf("median of %v: %v, want %v", values, got, want)
+		}
+	}
+}
+
+func build(t *testing.T, module, into, pkg string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "go", "-C", module, "build", "-o", into, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v: %s", pkg, err, out)
+	}
+}
+
+// databases counts those that were made for a run and are still there.
+func databases(t *testing.T, db dbtest.Database) (n int) {
+	t.Helper()
+	pool, err := sql.Open("mysql", db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	if err := pool.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE CONCAT(DATABASE(), '\\_%')").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
