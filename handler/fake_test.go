@@ -142,6 +142,18 @@ func (f *fakeShop) EndSale(_ context.Context, id idgen.ID) (service.Voucher, err
 	return f.voucher, f.err
 }
 
+// fakeIDs counts from 1 in each call.
+type fakeIDs struct{ err error }
+
+func (f fakeIDs) Next(context.Context) (idgen.ID, error) { return 1, f.err }
+func (f fakeIDs) NextN(_ context.Context, dst []idgen.ID) error {
+	for i := range dst {
+		dst[i] = idgen.ID(i + 1)
+	}
+	return f.err
+}
+func (fakeIDs) Close(context.Context) error { return nil }
+
 // api is a handler behind a real server, whose answers are held against the description.
 type api struct {
 	t       *testing.T
@@ -153,7 +165,9 @@ type api struct {
 // newHandler builds a handler with everything switched on.
 func newHandler(t testing.TB, shop handler.Shop, change func(*handler.Config)) *handler.Handler {
 	t.Helper()
+	layout := idgen.DefaultLayout()
 	cfg := handler.Config{
+		IDs: fakeIDs{}, IDLayout: &layout,
 		Shop: shop, Keys: [][]byte{key}, Guests: true,
 		Ready:   func(context.Context) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),

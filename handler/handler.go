@@ -16,6 +16,7 @@ import (
 
 	"seckill/handler/token"
 	"seckill/service"
+	"seckill/service/idgen"
 )
 
 // Shop is what the handlers need of service.Shop.
@@ -35,6 +36,9 @@ type Config struct {
 	// Ready tells whether the servers that the shop needs are there. It gets two seconds.
 	Ready func(ctx context.Context) error
 	Log   *slog.Logger
+
+	IDs      idgen.Generator // for the admin's routes about ids; nil: no such routes
+	IDLayout *idgen.Layout   // of the ids, if they are snowflakes
 
 	Audit   func(ctx context.Context) (any, error) // the audit's verdict, to be sent as JSON; nil: no such route
 	Metrics http.Handler                           // nil: no such route

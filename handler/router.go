@@ -36,6 +36,10 @@ func (h *Handler) routes(e *gin.Engine) {
 	v1.PATCH("/admin/vouchers/:id", h.admin(h.changeVoucher))
 	v1.POST("/admin/vouchers/:id/stock", h.admin(h.addStock))
 	v1.POST("/admin/vouchers/:id/end", h.admin(h.endSale))
+	if h.cfg.IDs != nil {
+		v1.POST("/admin/ids", h.admin(h.makeIDs))
+		v1.GET("/admin/ids/:id", h.admin(h.decodeID))
+	}
 	if h.cfg.Audit != nil {
 		v1.GET("/admin/audit", h.admin(h.audit))
 	}

@@ -13,6 +13,7 @@ import (
 	"seckill/handler/consumer"
 	"seckill/repository"
 	"seckill/service"
+	"seckill/service/idgen"
 	"seckill/service/outbox"
 )
 
@@ -74,7 +75,7 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	})
 	a.stack.onClose("orders", shop.Close)
 	a.stack.run("expiry", func(ctx context.Context) { shop.RunExpiry(ctx, opts.Commit.ExpireEvery) })
-	return a.serve(ctx, opts, shop, m)
+	return a.serve(ctx, opts, shop, ids, m)
 }
 
 // startEvents runs the relay and the consumers, and returns what wakes the relay.
@@ -91,14 +92,18 @@ func (a *App) startEvents(b backends, m *metrics) (wake func()) {
 }
 
 // serve answers requests from now on.
-func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, m *metrics) error {
+func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids idgen.Generator, m *metrics) error {
 	cfg := handler.Config{
 		Shop: shop, Keys: [][]byte{a.JWTKey}, Log: a.log,
-		Ready:  a.ready(),
+		Ready: a.ready(), IDs: ids,
 		Audit:  func(ctx context.Context) (any, error) { return a.DB.Audit(ctx, repository.AuditOptions{}) },
 		Guests: opts.API.Guests || opts.Servers.Embedded(), UserLimit: rate(opts.API.UserRate), AddressLimit: rate(opts.API.AddressRate),
 		TrustedProxies: opts.API.TrustedProxies, PlaceTimeout: opts.Commit.CommitTimeout + 2*time.Second,
 		AccessLog: opts.Log.AccessLog,
+	}
+	if snowflake, ok := ids.(*idgen.Snowflake); ok {
+		layout := snowflake.Layout()
+		cfg.IDLayout = &layout
 	}
 	if opts.API.Metrics {
 		cfg.Metrics, cfg.Observe = m.handler(), m.request

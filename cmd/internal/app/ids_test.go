@@ -2,6 +2,7 @@ package app
 
 import (
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
 
@@ -32,6 +33,20 @@ func TestEveryKindOfID(t *testing.T) {
 					t.Errorf("got %v", counts)
 				}
 				mustAudit(t, shops[0].DB)
+
+				admin := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin)
+				made := admin.do(http.MethodPost, "/api/v1/admin/ids?n=3", nil).mustBe(t, "200")
+				ids, _ := made.body["ids"].([]any)
+				if len(ids) != 3 {
+					t.Fatalf("asked for three ids, got %v", made.body)
+				}
+				decoded := admin.do(http.MethodGet, "/api/v1/admin/ids/"+ids[2].(string), nil).mustBe(t, "200")
+				at, err := time.Parse(time.RFC3339Nano, decoded.text("time"))
+				if snowflake := kind == "snowflake"; snowflake != (decoded.text("kind") == "snowflake") ||
+					snowflake && (err != nil || time.Since(at).Abs() > time.Minute) {
+					t.Errorf("an id of %s is said to be %v", kind, decoded.body)
+				}
+				admin.do(http.MethodPost, "/api/v1/admin/ids?n=0", nil).mustBe(t, "invalid")
 			})
 		}
 	})
