@@ -130,20 +130,24 @@ func (s *Snowflake) lose() {
 	}
 }
 
-// renew prolongs the lease and raises the ceiling of the stream in use. The spare one's stays where it is: a clock that
-// is fast today must not spoil both.
-func (s *Snowflake) renew(ctx context.Context) error {
+// raised returns the ceilings to store next, for the stream in use and for the spare one. The spare one's stays where it
+// is: a clock that is fast today must not spoil both.
+func (s *Snowflake) raised() (grant Grant, active int, ceilings [2]int64) {
 	s.mu.Lock()
-	grant, active := s.grant, s.active
-	ceilings := [2]int64{s.streams[0].ceiling, s.streams[1].ceiling}
-	used := s.streams[active].last
+	defer s.mu.Unlock()
+	used := s.streams[s.active].last
 	if w := s.win.Load(); w.size > 0 {
 		used = w.base + w.taken() - 1
 	}
-	s.mu.Unlock()
-	target := max(s.now(), used>>s.pace.seqBits) + s.pace.reserve
-	ceilings[active] = max(ceilings[active], min(target, s.pace.maxMS+1))
+	target := min(max(s.now(), used>>s.pace.seqBits)+s.pace.reserve, s.pace.maxMS+1)
+	ceilings = [2]int64{s.streams[0].ceiling, s.streams[1].ceiling}
+	ceilings[s.active] = max(ceilings[s.active], target)
+	return s.grant, s.active, ceilings
+}
 
+// renew prolongs the lease and raises the ceiling of the stream in use.
+func (s *Snowflake) renew(ctx context.Context) error {
+	grant, active, ceilings := s.raised()
 	sent := s.clock.Mono()
 	err := s.leases.Renew(ctx, grant, s.ttl, s.unix(ceilings))
 	took := s.clock.Mono() - sent

@@ -164,8 +164,8 @@ func (s *Snowflake) renewWindow(seen *[]Event) (time.Duration, error) {
 	if !r.usable() {
 		return longWait, nil // the keeper tells when the ceiling is raised
 	}
-	nextMS := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall)
-	s.install(r, st.machine, mono, min(mono+nextMS, s.deadline))
+	tillNext := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall) // millisecond
+	s.install(r, st.machine, mono, min(mono+tillNext, s.deadline))
 	return 0, nil
 }
 

@@ -3,8 +3,6 @@ package idgen_test
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,81 +12,6 @@ import (
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-
-// rig is a Snowflake in a synctest bubble, on a clock and a lease store that the test has in hand.
-type rig struct {
-	t      *testing.T
-	clock  *idgentest.Clock
-	leases *idgentest.Leases
-	gen    *idgen.Snowflake
-	mu     sync.Mutex
-	events []idgen.Event
-	ids    idgentest.Set
-}
-
-func newRig(t *testing.T, opts ...idgen.Option) *rig {
-	r := &rig{t: t, clock: idgentest.NewClock(noon), leases: &idgentest.Leases{}}
-	r.start(opts...)
-	return r
-}
-
-// start makes a new generator on the rig's clock and store.
-func (r *rig) start(opts ...idgen.Option) {
-	r.t.Helper()
-	opts = append([]idgen.Option{idgen.WithClock(r.clock), idgen.WithObserver(r.observe)}, opts...)
-	gen, err := idgen.NewSnowflake(r.t.Context(), r.leases, opts...)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.gen = gen
-}
-
-func (r *rig) observe(e idgen.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-}
-
-func (r *rig) saw(kind idgen.EventKind) (last idgen.Event, times int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.events {
-		if e.Kind == kind {
-			last, times = e, times+1
-		}
-	}
-	return last, times
-}
-
-func (r *rig) close() {
-	r.t.Helper()
-	if err := r.gen.Close(context.Background()); err != nil {
-		r.t.Error(err)
-	}
-}
-
-// next takes an id, which has to be new, and returns its parts and how long it took.
-func (r *rig) next() (idgen.Parts, time.Duration) {
-	r.t.Helper()
-	before := time.Now()
-	id, err := r.gen.Next(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.ids.Add(r.t, id)
-	return r.gen.Layout().Decode(id), time.Since(before)
-}
-
-// take takes n ids at once.
-func (r *rig) take(n int) idgen.Parts {
-	r.t.Helper()
-	ids := make([]idgen.ID, n)
-	if err := r.gen.NextN(r.t.Context(), ids); err != nil {
-		r.t.Fatal(err)
-	}
-	r.ids.Add(r.t, ids...)
-	return r.gen.Layout().Decode(ids[n-1])
-}
 
 func TestClockBackALittleIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -255,42 +178,6 @@ func TestNoClockRepeatsAnIDAcrossRestarts(t *testing.T) {
 	}
 }
 
-// onePair is a layout with one pair of workers, so that every start gets the same.
-func onePair() idgen.Layout {
-	l := idgen.DefaultLayout()
-	l.DataCenterBits, l.WorkerBits = 0, 1
-	return l
-}
-
-// crash ends the generator without its giving anything back.
-func (r *rig) crash() {
-	r.leases.Always(idgentest.Down)
-	if err := r.gen.Close(context.Background()); !errors.Is(err, idgentest.ErrFault) {
-		r.t.Errorf("Close = %v, want it to fail: the store is away", err)
-	}
-	r.leases.Set(nil)
-}
-
-func TestBurstIsAheadOfTheClockByNoMoreThanItsBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		defer r.close()
-		before := time.Now()
-		p := r.take(100_000)
-		if took := time.Since(before); took != 0 {
-			t.Errorf("100,000 ids took %s of the clock", took)
-		}
-		p = r.take(900_000)
-		ahead, took := p.Time.Sub(r.clock.Wall()), time.Since(before)
-		if ahead > 101*time.Millisecond {
-			t.Errorf("%s ahead of the clock", ahead)
-		}
-		if want := 1_000_000/4096 - 101; took < time.Duration(want)*time.Millisecond {
-			t.Errorf("a million ids took %s, want at least %d ms", took, want)
-		}
-	})
-}
-
 // While a call waits for the next millisecond, because the sequence of the present one is used up, the clock goes back:
 // by a little, which the call waits for; by more, which makes it go on ahead; by so much that the neighbour takes over.
 func TestClockBackWhileACallWaits(t *testing.T) {
@@ -318,87 +205,6 @@ func TestClockBackWhileACallWaits(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A busy generator does not look at the clock for each id, and must not lag behind it all the same.
-func TestBusyGeneratorFollowsTheClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		defer r.close()
-		for range 5 {
-			r.take(1000)
-			time.Sleep(2 * time.Millisecond)
-			if p, _ := r.next(); !p.Time.Equal(r.clock.Wall().Truncate(time.Millisecond)) {
-				t.Errorf("id of %s, the clock shows %s", p.Time, r.clock.Wall())
-			}
-			r.take(1000)
-			time.Sleep(time.Hour)
-		}
-		r.take(1000)
-		r.clock.Step(-3 * time.Second)
-		time.Sleep(2 * time.Millisecond)
-		if r.take(1000); r.gen.Stats().Rollbacks != 1 {
-			t.Errorf("%d rollbacks seen, want 1", r.gen.Stats().Rollbacks)
-		}
-		r.leases.Always(idgentest.Hang)
-		time.Sleep(13 * time.Second)
-		r.take(1000)
-		time.Sleep(time.Millisecond)
-		r.take(1000) // the last window is a busy one
-		time.Sleep(2 * time.Second)
-		if id, err := r.gen.Next(t.Context()); !errors.Is(err, idgen.ErrLeaseLost) {
-			t.Errorf("Next = %d, %v after the lease, want ErrLeaseLost", id, err)
-		}
-		r.leases.Set(nil)
-	})
-}
-
-func TestIDsOfOneMillisecondFillTheSequence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, idgen.WithBurst(0))
-		defer r.close()
-		ids := make([]idgen.ID, 3*4096)
-		if err := r.gen.NextN(t.Context(), ids); err != nil {
-			t.Fatal(err)
-		}
-		perMS := map[time.Time]int{}
-		for _, id := range ids {
-			perMS[r.gen.Layout().Decode(id).Time]++
-		}
-		if len(perMS) != 3 || !slices.IsSorted(ids) {
-			t.Errorf("ids of %d milliseconds, want 3 full ones: %v", len(perMS), perMS)
-		}
-	})
-}
-
-func TestEndOfTheLayout(t *testing.T) {
-	layout := idgen.DefaultLayout()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.close()
-		r.clock.Set(layout.End().Add(-2 * time.Millisecond))
-		r.start()
-		defer r.close()
-		for range 2 {
-			p := r.take(4096)
-			if !p.Time.Before(layout.End()) {
-				t.Errorf("id of %s, the layout ends at %s", p.Time, layout.End())
-			}
-			time.Sleep(time.Millisecond + time.Microsecond) // past what a timer does at the full millisecond
-		}
-		if id, err := r.gen.Next(t.Context()); !errors.Is(err, idgen.ErrExhausted) {
-			t.Errorf("Next = %d, %v after the end, want ErrExhausted", id, err)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		for _, wall := range []time.Time{layout.End(), layout.Epoch.Add(-time.Millisecond)} {
-			clock := idgentest.NewClock(wall)
-			_, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(0), idgen.WithClock(clock))
-			if !errors.Is(err, idgen.ErrExhausted) {
-				t.Errorf("start at %s: %v, want ErrExhausted", wall, err)
-			}
-		}
-	})
 }
 
 func TestStoppingWhileCallsWait(t *testing.T) {
