@@ -11,9 +11,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 -- back. Microseconds since 1970 stay below 2^53, the last whole number that Lua can count to, until the year 2255.
 local now = redis.call('TIME')
 local token = now[1] * 1000000 + now[2]
-local last = tonumber(redis.call('GET', KEYS[2]) or '0')
-if last >= token then
-  token = last + 1
+local last = redis.call('SET', KEYS[2], token, 'GET')
+if last and tonumber(last) >= token then
+  token = tonumber(last) + 1
+  redis.call('SET', KEYS[2], token)
 end
-redis.call('SET', KEYS[2], string.format('%.0f', token))
 return token

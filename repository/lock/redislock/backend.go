@@ -59,7 +59,7 @@ func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error
 		g.sent = time.Now()
 		a, err := b.exchange(ctx, &b.scripts.acquire, g.sent.Add(h.Settings.Timeout), keys, g.owner, g.ms)
 		if err != nil {
-			g.abandon(a.pending)
+			g.abandon(a)
 			return nil, err
 		}
 		if a.n > 0 {
@@ -123,14 +123,17 @@ func (b *backend) newGrant(h *keeper.Hold) *grant {
 	return g
 }
 
-// abandon takes back what an acquisition without an answer may have taken, or may yet take until pending is closed.
-func (g *grant) abandon(pending <-chan struct{}) {
-	if pending != nil {
-		g.backend.giveBack(func() error {
-			<-pending // the client's timeouts bound it
-			return g.Free()
-		})
+// abandon takes back what an acquisition without an answer may have taken, or may yet take while it is pending.
+func (g *grant) abandon(a answer) {
+	if !a.maybe {
+		return
 	}
+	g.backend.giveBack(func() error {
+		if a.pending != nil {
+			<-a.pending // the client's timeouts bound it
+		}
+		return g.Free()
+	})
 }
 
 // Token implements keeper.Grant.
@@ -167,7 +170,7 @@ func (g *grant) Free() error {
 	b := g.backend
 	by := time.Now().Add(b.opts.Timeout)
 	a, err := b.exchange(context.Background(), &b.scripts.release, by, []any{g.name}, g.owner, channel(g.key), b.sharded)
-	if err == nil && a.n == 0 && !a.repeated { // if repeated, the attempt without an answer freed it
+	if err == nil && a.n == 0 && !a.maybe { // else the attempt whose reply was lost freed it
 		err = lock.ErrLost
 	}
 	return err

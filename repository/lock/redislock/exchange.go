@@ -11,47 +11,40 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
+	"seckill/service/lock/keeper"
 )
 
 // answer is what came of running a script.
 type answer struct {
 	n int64
-	// repeated: an attempt before the answered one may have taken effect.
-	repeated bool
-	// pending is set where there is no answer although an attempt may have reached, or may yet reach, the server. It is
-	// closed when the last attempt is over.
+	// maybe: an attempt whose reply was lost may have taken effect.
+	maybe bool
+	// pending is closed when the last attempt is over, if it is not.
 	pending <-chan struct{}
 }
 
 // exchange runs s on keys until it is answered, the deadline passes or ctx ends. It sends the script again when an
 // attempt fails, which is safe, see script. Its error wraps lock.ErrUnavailable, is ctx's, or is fatal.
 func (b *backend) exchange(ctx context.Context, s *script, deadline time.Time, keys []any, args ...any) (a answer, err error) {
-	timer := startTimer(time.Until(deadline))
-	defer timer.stop()
 	load := false
 	for attempt := 0; ; attempt++ {
-		r := b.pipe.send(s.command(load, keys, args))
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return answer{pending: r.done}, ctx.Err()
-		case <-timer.C:
-			return answer{pending: r.done}, fmt.Errorf("%w: no answer in time", lock.ErrUnavailable)
+		cmd := s.command(load, keys, args)
+		if a.pending, err = b.pipe.do(ctx, cmd, deadline); a.pending != nil {
+			a.maybe = true
+			return a, err
 		}
-		if a.n, err = r.cmd.Int64(); err == nil {
-			a.pending = nil
-			return a, nil
+		if err == nil {
+			a.n, err = cmd.Int64()
+			return a, err
 		}
 		if redis.HasErrorPrefix(err, "NOSCRIPT") && !load {
 			load = true
 			continue
 		}
 		if fatal(err) {
-			return answer{}, fmt.Errorf("redislock: %w", err)
+			return a, fmt.Errorf("redislock: %w", err)
 		}
-		if !neverSent(err) {
-			a.repeated, a.pending = true, r.done
-		}
+		a.maybe = a.maybe || !neverSent(err)
 		if err := pause(ctx, attempt, deadline, err); err != nil {
 			return a, err
 		}
@@ -61,6 +54,9 @@ func (b *backend) exchange(ctx context.Context, s *script, deadline time.Time, k
 // pause waits before the next attempt. The first one follows at once: the usual cause is a pooled connection that the
 // server closed long ago. It returns an error if there is no time, or no point, for another.
 func pause(ctx context.Context, attempt int, deadline time.Time, cause error) error {
+	if err := keeper.Ended(ctx); err != nil {
+		return err
+	}
 	wait := time.Duration(attempt) * 20 * time.Millisecond
 	if attempt > 0 && refused(cause) || time.Until(deadline) <= wait {
 		return fmt.Errorf("%w: %w", lock.ErrUnavailable, cause)
@@ -74,7 +70,7 @@ func pause(ctx context.Context, attempt int, deadline time.Time, cause error) er
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return keeper.Ended(ctx)
 	}
 }
 

@@ -69,6 +69,7 @@ func New(client redis.UniversalClient, opts Options) *Locker {
 func (l *Locker) Close() error {
 	err := l.Keeper.Close()
 	l.backend.signals.close()
+	l.backend.pipe.close()
 	return err
 }
 

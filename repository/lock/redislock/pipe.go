@@ -2,73 +2,108 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/service/lock"
+	"seckill/service/lock/keeper"
 )
 
 // pipe sends commands, and lets those that come at the same time share a pipeline. Nobody waits for a pipeline to fill:
-// it takes along what arrived while the pipelines before it were under way, so a lone command goes out at once.
+// it takes along what arrived while the pipelines before it were under way. A lone command goes out at once, on its
+// caller's goroutine.
 type pipe struct {
 	client redis.UniversalClient
-	lanes  int // pipelines under way at most
 	sent   atomic.Int64
 
-	mu     sync.Mutex
-	flying int
-	queue  []*request
+	mu    sync.Mutex
+	idle  []*lane
+	queue []*request
 }
 
 // pipeline is as many commands as are sent together at most: it bounds how long the first waits for the last.
 const pipeline = 256
 
-// request is a command on its way. Its cmd must not be read before done is closed.
+// request is a command that shares a pipeline. Its cmd must not be read before done is closed.
 type request struct {
 	cmd  *redis.Cmd
 	done chan struct{}
 }
 
 func newPipe(client redis.UniversalClient, lanes int) *pipe {
-	return &pipe{client: client, lanes: lanes}
+	p := &pipe{client: client}
+	for range lanes {
+		p.idle = append(p.idle, &lane{client: client})
+	}
+	return p
 }
 
-// send starts to send cmd.
-func (p *pipe) send(cmd *redis.Cmd) *request {
-	r := &request{cmd: cmd, done: make(chan struct{})}
+// do sends cmd and waits for its reply, until the deadline at the latest. If it returns before the reply, cmd must not be
+// read, and pending is closed when the command is over. The end of ctx is noticed at once by a command that shares a
+// pipeline, and otherwise with the reply.
+func (p *pipe) do(ctx context.Context, cmd *redis.Cmd, deadline time.Time) (pending <-chan struct{}, err error) {
 	p.sent.Add(1)
 	p.mu.Lock()
-	if p.flying < p.lanes {
-		p.flying++
+	if last := len(p.idle) - 1; last >= 0 {
+		l := p.idle[last]
+		p.idle = p.idle[:last]
 		p.mu.Unlock()
-		go p.fly(r)
-		return r
+		err := l.process(until{context.Background(), deadline}, cmd)
+		p.land(l)
+		return nil, err
 	}
+	r := &request{cmd: cmd, done: make(chan struct{})}
 	p.queue = append(p.queue, r)
 	p.mu.Unlock()
-	return r
+	timer := startTimer(time.Until(deadline))
+	defer timer.stop()
+	select {
+	case <-r.done:
+		return nil, cmd.Err()
+	case <-ctx.Done():
+		return r.done, keeper.Ended(ctx)
+	case <-timer.C:
+		return r.done, fmt.Errorf("%w: no answer in time", lock.ErrUnavailable)
+	}
 }
 
-// fly sends first, and then what has gathered meanwhile, until nothing has.
-func (p *pipe) fly(first *request) {
-	_ = p.client.Process(context.Background(), first.cmd) // cmd keeps the error
-	close(first.done)
-	for {
-		batch := p.take()
-		if batch == nil {
-			return
-		}
-		p.exec(batch)
+// until is a context with a deadline, which is all that the client looks at while it waits for a reply.
+type until struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline implements context.Context.
+func (u until) Deadline() (time.Time, bool) { return u.deadline, true }
+
+// land gives the lane to those who wait.
+func (p *pipe) land(l *lane) {
+	if batch := p.take(l); batch != nil {
+		go p.fly(l, batch)
+	}
+}
+
+// fly sends batch, and then what has gathered meanwhile, until nothing has.
+func (p *pipe) fly(l *lane, batch []*request) {
+	for ; batch != nil; batch = p.take(l) {
+		l.exec(batch)
 	}
 }
 
 // take returns the next batch, or nil after giving up the lane.
-func (p *pipe) take() []*request {
+func (p *pipe) take(l *lane) []*request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(p.queue), pipeline)
 	if n == 0 {
-		p.flying--
+		if p.closed {
+			l.drop()
+		}
+		p.idle = append(p.idle, l)
 		return nil
 	}
 	batch := append([]*request(nil), p.queue[:n]...)
@@ -78,19 +113,12 @@ func (p *pipe) take() []*request {
 	return batch
 }
 
-func (p *pipe) exec(batch []*request) {
-	ctx := context.Background() // the client's timeouts bound it
-	if len(batch) == 1 {
-		_ = p.client.Process(ctx, batch[0].cmd)
-		close(batch[0].done)
-		return
-	}
-	pl := p.client.Pipeline()
-	for _, r := range batch {
-		_ = pl.Process(ctx, r.cmd)
-	}
-	_, _ = pl.Exec(ctx) // each cmd keeps its own error
-	for _, r := range batch {
-		close(r.done)
+// close gives back the connections, those in use when they no longer are.
+func (p *pipe) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, l := range p.idle {
+		l.drop()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -51,6 +52,6 @@ func BenchmarkTransport(b *testing.B) {
 	run("plain", func(cmd *redis.Cmd) { _ = client.Process(ctx, cmd) })
 	run("AutoPipeline", func(cmd *redis.Cmd) { _ = auto.Process(ctx, cmd) })
 	for name, p := range pipes {
-		run(name, func(cmd *redis.Cmd) { <-p.send(cmd).done })
+		run(name, func(cmd *redis.Cmd) { _, _ = p.do(ctx, cmd, time.Now().Add(time.Second)) })
 	}
 }
