@@ -43,7 +43,7 @@ func (r *comparison) chart(title, unit string, figure func(*loadtest.Slot) float
 		line := plot.Series{Name: t.String()}
 		for i := range t.Timeline {
 			s := &t.Timeline[i]
-			if s.Accepted > 0 {
+			if whole := s.Width > t.Timeline[0].Width/2; whole && s.Accepted > 0 { // the rest of a slot says little
 				line.Points = append(line.Points, plot.Point{At: s.At + s.Width/2, Value: figure(s)})
 			}
 		}

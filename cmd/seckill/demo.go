@@ -91,6 +91,9 @@ func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *output) (shop 
 	if !given(k, "listen") {
 		opts.API.Listen = "127.0.0.1:0"
 	}
+	if !given(k, "expire-every") {
+		opts.Commit.ExpireEvery = 200 * time.Millisecond // a demo is watched
+	}
 	if !given(k, "log-level") {
 		opts.Log.LogLevel = "warn"
 	}

@@ -93,16 +93,16 @@ func (v *demoVerdict) print(w io.Writer) {
 	fmt.Fprintf(w, "\nThe sale: %s buyers for %s units, each sending its request %s (%s)\n\n",
 		humanize.Comma(v.Buyers), humanize.Comma(v.Stock), times(v.Copies), v.Backends)
 	printOutcomes(w, &v.Sale)
-	fmt.Fprintf(w, "\n  %s requests in %s: %s requests/s; sold out after %s: %s orders/s\n",
+	fmt.Fprintf(w, "\n  %s requests in %s, %s/s; the last order after %s, %s orders/s\n",
 		humanize.Comma(v.Sale.Requests), short(v.Sale.Elapsed), perSecond(v.Sale.PerSec), short(v.SellingTime), perSecond(v.OrdersPerSecond))
 	if v.Settled.Unknown > 0 {
 		fmt.Fprintf(w, "  %d outcomes were unknown at first; repeating the requests settled %d of them\n", v.Settled.Unknown, v.Settled.Settled)
 	}
 
-	fmt.Fprintf(w, "\nAfterwards\n\n  %d paid, %d cancelled, %d left to be paid; %d of the cancelled units were sold again in %s\n",
-		v.Paid, v.Cancelled, v.Pending, v.Resold, short(v.ResoldIn))
-	fmt.Fprintf(w, "  %d units that had to be paid within a second: %d paid, %d expired; %d of those were sold again %s later\n",
-		v.ShortStock, v.ShortPaid, v.Expired, v.ExpiredResold, short(v.ExpiredResoldIn))
+	fmt.Fprintf(w, "\nAfterwards\n\n  %s paid, %s cancelled, %s left to be paid; sold again: %s of %s cancelled units, in %s\n",
+		humanize.Comma(v.Paid), humanize.Comma(v.Cancelled), humanize.Comma(v.Pending), humanize.Comma(v.Resold), humanize.Comma(v.Resalable), short(v.ResoldIn))
+	fmt.Fprintf(w, "  %d units to be paid within a second: %d paid, %d expired; sold again: %d of %d expired units, in %s\n",
+		v.ShortStock, v.ShortPaid, v.Expired, v.ExpiredResold, v.Expired, short(v.ExpiredResoldIn))
 	v.printProof(w)
 }
 
