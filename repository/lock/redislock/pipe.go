@@ -20,9 +20,10 @@ type pipe struct {
 	client redis.UniversalClient
 	sent   atomic.Int64
 
-	mu    sync.Mutex
-	idle  []*lane
-	queue []*request
+	mu     sync.Mutex
+	closed bool
+	idle   []*lane
+	queue  []*request
 }
 
 // pipeline is as many commands as are sent together at most: it bounds how long the first waits for the last.
