@@ -207,7 +207,7 @@ func TestOverdueGoesByTheDatabasesClock(t *testing.T) {
 		for user := range service.UserID(3) { // to be paid within an hour
 			want = append(want, placed(t, db, voucher, user+1).ID)
 		}
-		if err := db.gorm.Exec("UPDATE voucher_order SET pay_by = pay_by - INTERVAL id SECOND").Error; err != nil {
+		if err := db.gorm.Exec("UPDATE voucher_order SET pay_by = pay_by - INTERVAL user_id MINUTE").Error; err != nil {
 			t.Fatal(err)
 		}
 		slices.Reverse(want)
@@ -219,7 +219,7 @@ func TestOverdueGoesByTheDatabasesClock(t *testing.T) {
 				t.Errorf("two hours later: %v, want the earliest %d of %v (%v)", ids, limit, want, err)
 			}
 		}
-		if returned, err := NewOrders(db).Expire(t.Context(), want, want); err != nil || len(returned) != 0 {
+		if returned, err := NewOrders(db).Expire(t.Context(), want, []idgen.ID{nextID(), nextID(), nextID()}); err != nil || len(returned) != 0 {
 			t.Errorf("expired before its time: %v, %v", returned, err)
 		}
 	})
