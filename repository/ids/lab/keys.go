@@ -25,12 +25,14 @@ type KeysConfig struct {
 	Snowflake idgen.Generator
 
 	Rows    int // of each table, default 200,000
+	Rounds  int // in which the tables are filled in turn, so that a busy moment hits all alike; default 20
 	Batch   int // rows an INSERT, default 200
 	Workers int // connections, default 4
 }
 
 func (c KeysConfig) withDefaults() KeysConfig {
 	defaultTo(&c.Rows, 200_000)
+	defaultTo(&c.Rounds, 20)
 	defaultTo(&c.Batch, 200)
 	defaultTo(&c.Workers, 4)
 	return c
@@ -52,10 +54,10 @@ type KeyRun struct {
 	IndexBytes int64   `json:"index_bytes"` // of a secondary index on a number, which repeats the primary key
 }
 
-// keyKind is a kind of key: its column, and how to make one. A nil make leaves it to the server.
+// keyKind is a kind of key: its table, its column, and how to make one. A nil make leaves it to the server.
 type keyKind struct {
-	name, column string
-	make         func(context.Context) (any, error)
+	table, name, column string
+	make                func(context.Context) (any, error)
 }
 
 func (c KeysConfig) kinds() []keyKind {
@@ -63,22 +65,21 @@ func (c KeysConfig) kinds() []keyKind {
 	binary := func(u uuid.UUID, err error) (any, error) { return u[:], err }
 	const asText, asBinary = "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL", "BINARY(16) NOT NULL"
 	return []keyKind{
-		{"auto-increment", "BIGINT NOT NULL AUTO_INCREMENT", nil},
-		{"snowflake", "BIGINT NOT NULL", func(ctx context.Context) (any, error) {
+		{"id_lab_auto", "auto-increment", "BIGINT NOT NULL AUTO_INCREMENT", nil},
+		{"id_lab_flake", "snowflake", "BIGINT NOT NULL", func(ctx context.Context) (any, error) {
 			id, err := c.Snowflake.Next(ctx)
 			return int64(id), err
 		}},
-		{"uuid v7, binary(16)", asBinary, func(context.Context) (any, error) { return binary(uuid.NewV7()) }},
-		{"uuid v4, binary(16)", asBinary, func(context.Context) (any, error) { return binary(uuid.NewRandom()) }},
-		{"uuid v7, char(36)", asText, func(context.Context) (any, error) { return text(uuid.NewV7()) }},
-		{"uuid v4, char(36)", asText, func(context.Context) (any, error) { return text(uuid.NewRandom()) }},
+		{"id_lab_v7", "uuid v7, binary(16)", asBinary, func(context.Context) (any, error) { return binary(uuid.NewV7()) }},
+		{"id_lab_v4", "uuid v4, binary(16)", asBinary, func(context.Context) (any, error) { return binary(uuid.NewRandom()) }},
+		{"id_lab_v7_text", "uuid v7, char(36)", asText, func(context.Context) (any, error) { return text(uuid.NewV7()) }},
+		{"id_lab_v4_text", "uuid v4, char(36)", asText, func(context.Context) (any, error) { return text(uuid.NewRandom()) }},
 	}
 }
 
 const splitCounter = "index_page_splits"
 
-// Keys fills a table for each kind of key, one after the other, and drops it again. It blocks until all are done or ctx
-// ends.
+// Keys fills a table for each kind of key, round by round, and drops them again. It blocks until all is done or ctx ends.
 func Keys(ctx context.Context, c KeysConfig) (result KeysResult, err error) {
 	c = c.withDefaults()
 	result.Rows = c.Rows
@@ -87,17 +88,16 @@ func Keys(ctx context.Context, c KeysConfig) (result KeysResult, err error) {
 	}
 	restore, err := c.countSplits(ctx, result.Server)
 	if err != nil {
-		return result, err
+		return result, fmt.Errorf("keys: %w", err)
 	}
 	defer func() { err = errors.Join(err, restore()) }()
-	for _, kind := range c.kinds() {
-		run, err := c.run(ctx, kind)
-		if err != nil {
-			return result, fmt.Errorf("key %s: %w", kind.name, err)
-		}
-		result.Runs = append(result.Runs, run)
+	kinds := c.kinds()
+	defer func() { err = errors.Join(err, c.drop(context.WithoutCancel(ctx), kinds)) }()
+	if err := c.create(ctx, kinds); err != nil {
+		return result, fmt.Errorf("keys: %w", err)
 	}
-	return result, nil
+	result.Runs, err = c.fill(ctx, kinds)
+	return result, err
 }
 
 // countSplits makes InnoDB count page splits and returns what puts it back as it was.
@@ -128,51 +128,70 @@ func (c KeysConfig) splits(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// keyTable is the table of a run. It resembles an order: a user to look it up by, and a row of a hundred bytes or so.
-const keyTable = "id_lab_key"
-
-func (c KeysConfig) run(ctx context.Context, kind keyKind) (run KeyRun, err error) {
-	run.Key = kind.name
-	if err := c.exec(ctx, "DROP TABLE IF EXISTS "+keyTable, "CREATE TABLE "+keyTable+" (id "+kind.column+
-		", user_id BIGINT NOT NULL, detail VARCHAR(80) NOT NULL, PRIMARY KEY (id), KEY by_user (user_id))"+
-		" ENGINE = InnoDB DEFAULT CHARSET = utf8mb4"); err != nil {
-		return run, err
+// create makes the tables. They resemble orders: a user to look it up by, and a row of a hundred bytes or so.
+func (c KeysConfig) create(ctx context.Context, kinds []keyKind) error {
+	if err := c.drop(ctx, kinds); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, c.exec(context.WithoutCancel(ctx), "DROP TABLE "+keyTable)) }()
-	before, err := c.splits(ctx)
-	if err != nil {
-		return run, err
-	}
-	start := time.Now()
-	if err := c.fill(ctx, kind); err != nil {
-		return run, err
-	}
-	run.RowsPerS = float64(c.Rows) / time.Since(start).Seconds()
-	after, err := c.splits(ctx)
-	if err != nil {
-		return run, err
-	}
-	run.Splits = after - before
-	if run.TableBytes, err = c.indexBytes(ctx, "PRIMARY"); err != nil {
-		return run, err
-	}
-	run.IndexBytes, err = c.indexBytes(ctx, "by_user")
-	return run, err
-}
-
-func (c KeysConfig) exec(ctx context.Context, statements ...string) error {
-	for _, s := range statements {
-		if _, err := c.DB.ExecContext(ctx, s); err != nil {
+	for _, kind := range kinds {
+		if err := c.exec(ctx, "CREATE TABLE "+kind.table+" (id "+kind.column+
+			", user_id BIGINT NOT NULL, detail VARCHAR(80) NOT NULL, PRIMARY KEY (id), KEY by_user (user_id))"+
+			" ENGINE = InnoDB DEFAULT CHARSET = utf8mb4"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fill inserts all rows, in batches, over several connections.
-func (c KeysConfig) fill(ctx context.Context, kind keyKind) error {
+func (c KeysConfig) drop(ctx context.Context, kinds []keyKind) error {
+	for _, kind := range kinds {
+		if err := c.exec(ctx, "DROP TABLE IF EXISTS "+kind.table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c KeysConfig) exec(ctx context.Context, statement string) error {
+	_, err := c.DB.ExecContext(ctx, statement)
+	return err
+}
+
+// fill fills all tables in turn, and measures.
+func (c KeysConfig) fill(ctx context.Context, kinds []keyKind) ([]KeyRun, error) {
+	runs, took := make([]KeyRun, len(kinds)), make([]time.Duration, len(kinds))
+	for round := range c.Rounds {
+		rows := c.Rows*(round+1)/c.Rounds - c.Rows*round/c.Rounds
+		for i, kind := range kinds {
+			before, err := c.splits(ctx)
+			if err != nil {
+				return nil, err
+			}
+			start := time.Now()
+			if err := c.insertAll(ctx, kind, rows); err != nil {
+				return nil, fmt.Errorf("key %s: %w", kind.name, err)
+			}
+			took[i] += time.Since(start)
+			after, err := c.splits(ctx)
+			if err != nil {
+				return nil, err
+			}
+			runs[i].Splits += after - before
+		}
+	}
+	for i, kind := range kinds {
+		runs[i].Key, runs[i].RowsPerS = kind.name, float64(c.Rows)/took[i].Seconds()
+		if err := c.measure(ctx, kind.table, &runs[i]); err != nil {
+			return nil, fmt.Errorf("key %s: %w", kind.name, err)
+		}
+	}
+	return runs, nil
+}
+
+// insertAll inserts rows in batches, over several connections.
+func (c KeysConfig) insertAll(ctx context.Context, kind keyKind, rows int) error {
 	var left atomic.Int64
-	left.Store(int64(c.Rows))
+	left.Store(int64(rows))
 	errs := make([]error, c.Workers)
 	var wg sync.WaitGroup
 	for i := range c.Workers {
@@ -207,19 +226,21 @@ func (c KeysConfig) insert(ctx context.Context, kind keyKind, n int) error {
 		}
 		args = append(args, key)
 	}
-	_, err := c.DB.ExecContext(ctx, "INSERT INTO "+keyTable+" ("+columns+") VALUES "+row+strings.Repeat(", "+row, n-1), args...)
+	_, err := c.DB.ExecContext(ctx, "INSERT INTO "+kind.table+" ("+columns+") VALUES "+row+strings.Repeat(", "+row, n-1), args...)
 	return err
 }
 
-// indexBytes returns the size of an index as InnoDB's statistics have it after they are brought up to date: that of all
-// pages allocated to it, which are more by up to a megabyte than those in use.
-func (c KeysConfig) indexBytes(ctx context.Context, index string) (bytes int64, err error) {
-	var table, op, kind, text string
-	if err := c.DB.QueryRowContext(ctx, "ANALYZE TABLE "+keyTable).Scan(&table, &op, &kind, &text); err != nil {
-		return 0, err
+// measure reads the sizes of a table's indexes as InnoDB's statistics have them after they are brought up to date: those
+// of all pages allocated, which are more by up to a megabyte than those in use.
+func (c KeysConfig) measure(ctx context.Context, table string, run *KeyRun) error {
+	var name, op, kind, text string
+	if err := c.DB.QueryRowContext(ctx, "ANALYZE TABLE "+table).Scan(&name, &op, &kind, &text); err != nil {
+		return err
 	}
-	err = c.DB.QueryRowContext(ctx, "SELECT stat_value * @@innodb_page_size FROM mysql.innodb_index_stats"+
-		" WHERE database_name = DATABASE() AND table_name = ? AND index_name = ? AND stat_name = 'size'",
-		keyTable, index).Scan(&bytes)
-	return bytes, err
+	const size = "SELECT stat_value * @@innodb_page_size FROM mysql.innodb_index_stats" +
+		" WHERE database_name = DATABASE() AND table_name = ? AND index_name = ? AND stat_name = 'size'"
+	if err := c.DB.QueryRowContext(ctx, size, table, "PRIMARY").Scan(&run.TableBytes); err != nil {
+		return err
+	}
+	return c.DB.QueryRowContext(ctx, size, table, "by_user").Scan(&run.IndexBytes)
 }
