@@ -17,6 +17,7 @@ import (
 	"seckill/handler/token"
 	"seckill/service"
 	"seckill/service/idgen"
+	"seckill/service/outbox"
 )
 
 // Shop is what the handlers need of service.Shop.
@@ -39,6 +40,8 @@ type Config struct {
 
 	IDs      idgen.Generator // for the admin's routes about ids; nil: no such routes
 	IDLayout *idgen.Layout   // of the ids, if they are snowflakes
+
+	Outbox outbox.Desk // for the admin's routes about events; nil: no such routes
 
 	Audit   func(ctx context.Context) (any, error) // the audit's verdict, to be sent as JSON; nil: no such route
 	Metrics http.Handler                           // nil: no such route

@@ -40,6 +40,11 @@ func (h *Handler) routes(e *gin.Engine) {
 		v1.POST("/admin/ids", h.admin(h.makeIDs))
 		v1.GET("/admin/ids/:id", h.admin(h.decodeID))
 	}
+	if h.cfg.Outbox != nil {
+		v1.GET("/admin/outbox", h.admin(h.listOutbox))
+		v1.GET("/admin/outbox/:id", h.admin(h.showOutbox))
+		v1.POST("/admin/outbox/:id/retry", h.admin(h.retryOutbox))
+	}
 	if h.cfg.Audit != nil {
 		v1.GET("/admin/audit", h.admin(h.audit))
 	}

@@ -26,6 +26,8 @@ type cli struct {
 	Compare compareCmd `cmd:"" help:"Run the same sale under several combinations of lock and batch size, and compare."`
 	Load    loadCmd    `cmd:"" help:"Send load to a shop that runs somewhere, and judge what comes back."`
 	Token   tokenCmd   `cmd:"" help:"Sign a token for development."`
+	Consume consumeCmd `cmd:"" help:"Run the consumers of events alone."`
+	Outbox  outboxCmd  `cmd:"" help:"Look at events on their way, and bring back those that were given up."`
 	IDs     idsCmd     `cmd:"" name:"ids" help:"Look at ids, and look after their counter."`
 	Health  healthCmd  `cmd:"" help:"Ask a shop whether it is well; for health checks of containers."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -10,15 +10,10 @@ import (
 	"time"
 
 	"seckill/handler"
-	"seckill/handler/consumer"
 	"seckill/repository"
 	"seckill/service"
 	"seckill/service/idgen"
-	"seckill/service/outbox"
 )
-
-// pointsGroup is the consumer group that books points.
-const pointsGroup = "points"
 
 // App is a running shop.
 type App struct {
@@ -66,7 +61,10 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	wake := a.startEvents(b, m)
+	wake, err := a.startEvents(opts, b, m)
+	if err != nil {
+		return err
+	}
 	shop := service.New(service.Config{
 		Orders: repository.NewOrders(b.db), Vouchers: repository.NewVouchers(b.db),
 		Locker: locker, IDs: ids, Log: a.log, Observer: orderMetrics{m}, Changed: wake,
@@ -78,24 +76,11 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	return a.serve(ctx, opts, shop, ids, m)
 }
 
-// startEvents runs the relay and the consumers, and returns what wakes the relay.
-func (a *App) startEvents(b backends, m *metrics) (wake func()) {
-	points := consumer.Points(repository.NewConsumed(b.db), consumer.Options{Observe: m.consumedEvent})
-	a.stack.run("consumer "+pointsGroup, func(ctx context.Context) {
-		if err := b.broker.Subscribe(ctx, pointsGroup, points); err != nil && ctx.Err() == nil {
-			a.log.Error("a consumer ended", "group", pointsGroup, "error", err)
-		}
-	})
-	relay := outbox.NewRelay(outbox.Config{Store: repository.NewOutbox(b.db), Broker: b.broker, Observer: outboxMetrics{m}})
-	a.stack.run("relay", relay.Run)
-	return relay.Wake
-}
-
 // serve answers requests from now on.
 func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids idgen.Generator, m *metrics) error {
 	cfg := handler.Config{
 		Shop: shop, Keys: [][]byte{a.JWTKey}, Log: a.log,
-		Ready: a.ready(), IDs: ids,
+		Ready: a.ready(), IDs: ids, Outbox: repository.NewOutbox(a.DB),
 		Audit:  func(ctx context.Context) (any, error) { return a.DB.Audit(ctx, repository.AuditOptions{}) },
 		Guests: opts.API.Guests || opts.Servers.Embedded(), UserLimit: rate(opts.API.UserRate), AddressLimit: rate(opts.API.AddressRate),
 		TrustedProxies: opts.API.TrustedProxies, PlaceTimeout: opts.Commit.CommitTimeout + 2*time.Second,

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/repository"
-	"seckill/repository/broker/inproc"
 	"seckill/repository/lock/redislock"
 	"seckill/service/outbox"
 )
@@ -46,8 +45,8 @@ func openBackends(ctx context.Context, opts *Options, log *slog.Logger, s *stack
 	if b.redis, err = openRedis(opts, opts.Servers.RedisAddrs, s); err != nil {
 		return b, err
 	}
-	b.broker = openInproc(s)
-	return b, nil
+	b.broker, err = openBroker(opts, log, s)
+	return b, err
 }
 
 // openEmbedded fills the backends with an SQLite file, a Redis and a broker in this process.
@@ -73,8 +72,8 @@ func openEmbedded(ctx context.Context, opts *Options, log *slog.Logger, s *stack
 			return b, err
 		}
 	}
-	b.broker = openInproc(s)
-	return b, nil
+	b.broker, err = openBroker(opts, log, s)
+	return b, err
 }
 
 // OpenDatabase opens the database alone, as it is. The caller closes it.
@@ -92,6 +91,11 @@ func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, 
 	if opts.Lock.Lock != "redis" && opts.IDs.IDs != "redis-segment" {
 		return nil, nil
 	}
+	return openRedisClient(opts, addrs, s)
+}
+
+// openRedisClient opens a client that repeats nothing by itself: who uses it knows what may be repeated.
+func openRedisClient(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
 	client, err := redislock.NewClient(redislock.Config{
 		Addrs: addrs, SentinelMaster: opts.Servers.RedisSentinelMaster, Cluster: opts.Servers.RedisCluster,
 		Username: opts.Servers.RedisUsername, Password: opts.Servers.RedisPassword,
@@ -102,12 +106,6 @@ func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, 
 	}
 	s.onClose("redis", func(context.Context) error { return client.Close() })
 	return client, nil
-}
-
-func openInproc(s *stack) outbox.Broker {
-	broker := inproc.New(inproc.Options{Groups: []string{pointsGroup}})
-	s.onClose("broker", func(context.Context) error { return broker.Close() })
-	return broker
 }
 
 // errNoKey tells how to come by a key.

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,6 +40,10 @@ type metrics struct {
 	outboxAge    prometheus.Observer
 	outboxFaults prometheus.Counter
 	consumed     *prometheus.CounterVec
+
+	outboxBacklog *prometheus.GaugeVec
+	outboxOldest  prometheus.Gauge
+	away          atomic.Bool // the broker, when it was last heard of
 }
 
 // seconds are buckets from 0.1 ms to 10 s.
@@ -73,6 +79,9 @@ func newMetrics() *metrics {
 		outboxAge:    histogram("outbox_age_seconds", "Time from the commit of an event until it was marked as sent.").WithLabelValues(),
 		outboxFaults: counter("outbox_store_failures_total", "Failures of the relay to reach the database.").WithLabelValues(),
 		consumed:     counter("consumed_total", "Deliveries to consumers, by result.", "consumer", "result"),
+
+		outboxBacklog: f.NewGaugeVec(prometheus.GaugeOpts{Name: "seckill_outbox_events", Help: "Events that are not sent, as the monitor saw them last: pending, stale (pending for too long) and failed."}, []string{"state"}),
+		outboxOldest:  f.NewGauge(prometheus.GaugeOpts{Name: "seckill_outbox_oldest_seconds", Help: "Age of the oldest stale event, as the monitor saw it last."}),
 	}
 }
 
@@ -140,7 +149,10 @@ func (m orderMetrics) Waiting(orders int) { m.waiting.Set(float64(orders)) }
 func (m orderMetrics) Expired(orders int) { m.expired.Add(float64(orders)) }
 
 // outboxMetrics is the outbox.Observer.
-type outboxMetrics struct{ *metrics }
+type outboxMetrics struct {
+	*metrics
+	log *slog.Logger
+}
 
 var _ outbox.Observer = outboxMetrics{}
 
@@ -154,6 +166,31 @@ func (m outboxMetrics) Published(o outbox.Outcome, _ time.Duration) {
 }
 
 func (m outboxMetrics) Sent(_ outbox.Event, age time.Duration) { m.outboxAge.Observe(age.Seconds()) }
-func (m outboxMetrics) GaveUp(outbox.Event, error)             {}
-func (m outboxMetrics) Paused(d time.Duration)                 { m.breaker("broker", d > 0) }
-func (m outboxMetrics) Failed(error)                           { m.outboxFaults.Inc() }
+
+func (m outboxMetrics) GaveUp(e outbox.Event, err error) {
+	m.log.Error("an event was given up; seckill outbox retry brings it back", "event", e.ID, "type", e.Type, "order", e.Key, "error", err)
+}
+
+func (m outboxMetrics) Paused(d time.Duration) {
+	if d > 0 != m.away.Swap(d > 0) {
+		if d > 0 {
+			m.log.Warn("the broker is away; events wait in the outbox")
+		} else {
+			m.log.Info("the broker is back")
+		}
+	}
+	m.breaker("broker", d > 0)
+}
+
+func (m outboxMetrics) Failed(err error) {
+	m.outboxFaults.Inc()
+	m.log.Warn("the relay cannot reach the database; it tries again", "error", err)
+}
+
+// outboxHealth takes the monitor's readings.
+func (m *metrics) outboxHealth(h outbox.Health) {
+	m.outboxBacklog.WithLabelValues("pending").Set(float64(h.Pending))
+	m.outboxBacklog.WithLabelValues("failed").Set(float64(h.Failed))
+	m.outboxBacklog.WithLabelValues("stale").Set(float64(h.Stale))
+	m.outboxOldest.Set(h.Oldest.Seconds())
+}

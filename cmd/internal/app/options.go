@@ -19,6 +19,7 @@ type Options struct {
 	Lock     Lock     `embed:"" group:"Lock"`
 	IDs      IDs      `embed:"" group:"Ids"`
 	Commit   Commit   `embed:"" group:"Orders"`
+	Events   Events   `embed:"" group:"Events"`
 	API      API      `embed:"" group:"API"`
 	Log      Log      `embed:"" group:"Log"`
 	Shutdown Shutdown `embed:"" group:"Shutdown"`
@@ -130,7 +131,7 @@ func (o *Options) Validate() error {
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
 		return errors.New("--user-rate and --address-rate must not be negative")
 	}
-	return nil
+	return o.validateEvents()
 }
 
 // maxBatch keeps a multi-row insert below SQLite's limit of 32,766 parameters and well below a packet of MySQL.

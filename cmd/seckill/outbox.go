@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"seckill/repository"
+	"seckill/service/outbox"
+)
+
+type outboxCmd struct {
+	List  outboxListCmd  `cmd:"" help:"List events, the latest first."`
+	Show  outboxShowCmd  `cmd:"" help:"Show one event with its payload."`
+	Retry outboxRetryCmd `cmd:"" help:"Send events again that were given up, or that wait for their next attempt."`
+}
+
+// withOutbox opens the outbox for one command.
+func (f *databaseFlags) withOutbox(ctx context.Context, out *output, use func(outbox.Desk) error) (err error) {
+	db, err := f.open(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.Migrated(ctx); err != nil {
+		return err
+	}
+	return use(repository.NewOutbox(db))
+}
+
+type outboxListCmd struct {
+	databaseFlags
+	State  string `enum:"pending,sent,failed" default:"failed" help:"Which events: ${enum}."`
+	Before int64  `help:"Only events with lower ids: the last one of the page before."`
+	Limit  int    `default:"50" help:"Most events to list."`
+}
+
+// Run lists.
+func (c *outboxListCmd) Run(ctx context.Context, out *output) error {
+	if c.Limit < 1 || c.Limit > 10_000 {
+		return errors.New("--limit must be from 1 to 10000")
+	}
+	return c.withOutbox(ctx, out, func(desk outbox.Desk) error {
+		entries, err := desk.List(ctx, outbox.State(c.State), c.Before, c.Limit)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "event\ttype\torder\tversion\tattempts\tdue\tcreated")
+		for _, e := range entries {
+			fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%d\t%s\t%s\n", e.ID, e.Type, e.Key, e.Version, e.Attempts,
+				e.Due.Format(time.RFC3339), e.CreatedAt.Format(time.RFC3339))
+		}
+		return table.Flush()
+	})
+}
+
+type outboxShowCmd struct {
+	databaseFlags
+	ID int64 `arg:"" help:"Id of the event."`
+}
+
+// Run shows.
+func (c *outboxShowCmd) Run(ctx context.Context, out *output) error {
+	return c.withOutbox(ctx, out, func(desk outbox.Desk) error {
+		e, found, err := desk.Show(ctx, c.ID)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("there is no event %d", c.ID)
+		}
+		fmt.Fprintf(out.stdout, "event     %d\ntype      %s\norder     %d, version %d\nstate     %s, %d attempts, due %s\ncreated   %s\npayload   %s\n",
+			e.ID, e.Type, e.Key, e.Version, e.State, e.Attempts, e.Due.Format(time.RFC3339Nano), e.CreatedAt.Format(time.RFC3339Nano), e.Payload)
+		return nil
+	})
+}
+
+type outboxRetryCmd struct {
+	databaseFlags
+	IDs []string `arg:"" optional:"" help:"Ids of events."`
+	All bool     `help:"Every event that was given up."`
+}
+
+// Run makes events due.
+func (c *outboxRetryCmd) Run(ctx context.Context, out *output) error {
+	if c.All == (len(c.IDs) > 0) {
+		return errors.New("name the events, or say --all for every one that was given up")
+	}
+	ids := make([]int64, len(c.IDs))
+	for i, text := range c.IDs {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id < 1 {
+			return fmt.Errorf("%q is not the id of an event", text)
+		}
+		ids[i] = id
+	}
+	return c.withOutbox(ctx, out, func(desk outbox.Desk) error {
+		n, err := 0, error(nil)
+		if c.All {
+			n, err = desk.RetryFailed(ctx)
+		} else {
+			n, err = desk.Retry(ctx, ids)
+		}
+		if err == nil {
+			fmt.Fprintf(out.stdout, "%d events are due now\n", n)
+		}
+		return err
+	})
+}
