@@ -1,0 +1,294 @@
+package pipeline
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"seckill/repository"
+	"seckill/repository/repotest/dbserver"
+	"seckill/repository/repotest/dbtest"
+	"seckill/service"
+	"seckill/service/idgen"
+	"seckill/service/outbox"
+	"seckill/service/outbox/brokertest"
+)
+
+// The figures of the README come from here, one run each:
+//
+//	go test -run NONE -bench . -benchtime 1x ./repository/repotest/pipeline
+
+// benchmark opens a fresh database on the shared MySQL.
+func benchmark(b *testing.B) *database {
+	b.Helper()
+	dsn := os.Getenv(dbserver.Variable(dbserver.MySQL))
+	if dsn == "" {
+		b.Skip(dbserver.Variable(dbserver.MySQL) + " is not set; go run ./cmd/test --keep-servers prints it")
+	}
+	admin, err := sql.Open("mysql", dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	name := brokertest.Topic()
+	if _, err := admin.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4"); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if _, err := admin.Exec("DROP DATABASE " + name); err != nil {
+			b.Error(err)
+		}
+		_ = admin.Close()
+	})
+	return open(b, dbtest.Database{Engine: string(dbserver.MySQL), DSN: dsn + name})
+}
+
+// discard subscribes so that the broker has somebody to deliver to.
+func discard(b *testing.B, broker outbox.Subscriber) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- broker.Subscribe(ctx, service.PointsConsumer, func(context.Context, outbox.Event) error { return nil })
+	}()
+	b.Cleanup(func() { cancel(); <-ended })
+}
+
+// BenchmarkDrain empties a backlog, with one relay and with two.
+func BenchmarkDrain(b *testing.B) {
+	const events = 40_000
+	for _, target := range []target{inprocTarget(), redisTarget(b), rabbitTarget(b)} {
+		for _, relays := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/relays=%d", target.name, relays), func(b *testing.B) {
+				d := benchmark(b)
+				broker := target.open(b, brokertest.Topic())
+				discard(b, broker)
+				b.StopTimer()
+				for range b.N {
+					b.StopTimer()
+					if _, err := d.sql.Exec("TRUNCATE outbox_event"); err != nil {
+						b.Fatal(err)
+					}
+					for first := int64(1); first <= events; first += 500 {
+						if err := d.commit(b.Context(), first, first+499); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.StartTimer()
+					drain(b, d, broker, relays, events)
+				}
+				b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "events/s")
+			})
+		}
+	}
+}
+
+// sentCount counts what was marked as sent.
+type sentCount struct {
+	outbox.NoObserver
+	n    atomic.Int64
+	want int64
+	done chan struct{}
+}
+
+func (s *sentCount) Sent(outbox.Event, time.Duration) {
+	if s.n.Add(1) == s.want {
+		close(s.done)
+	}
+}
+
+func drain(b *testing.B, d *database, broker outbox.Publisher, relays int, events int64) {
+	count := &sentCount{want: events, done: make(chan struct{})}
+	for range relays {
+		_, stop := relay(b, outbox.Config{Store: repository.NewOutbox(d.DB), Broker: broker, Observer: count})
+		defer stop()
+	}
+	select {
+	case <-count.done:
+	case <-time.After(2 * time.Minute):
+		b.Fatalf("%d of %d events were sent", count.n.Load(), events)
+	}
+}
+
+// BenchmarkIdleLatency is the time from commit to confirmation of a single event in an idle shop, with its wake-up and
+// by the poll alone.
+func BenchmarkIdleLatency(b *testing.B) {
+	target := rabbitTarget(b)
+	for _, wake := range []bool{true, false} {
+		b.Run(fmt.Sprintf("rabbitmq/wake=%v", wake), func(b *testing.B) {
+			d := benchmark(b)
+			broker := target.open(b, brokertest.Topic())
+			discard(b, broker)
+			sent := make(sentSignal, 1)
+			r, _ := relay(b, outbox.Config{Store: d.outbox, Broker: broker, Observer: sent})
+			var took []time.Duration
+			n := 300
+			if !wake {
+				n = 10
+			}
+			for id := int64(1); id <= int64(n); id++ {
+				if err := d.commit(b.Context(), id, id); err != nil {
+					b.Fatal(err)
+				}
+				committed := time.Now()
+				if wake {
+					r.Wake()
+				}
+				<-sent
+				took = append(took, time.Since(committed))
+				time.Sleep(10 * time.Millisecond)
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
+type sentSignal chan struct{}
+
+func (sentSignal) Claimed(int, time.Duration)              {}
+func (sentSignal) Published(outbox.Outcome, time.Duration) {}
+func (s sentSignal) Sent(outbox.Event, time.Duration)      { s <- struct{}{} }
+func (sentSignal) GaveUp(outbox.Event, error)              {}
+func (sentSignal) Paused(time.Duration)                    {}
+func (sentSignal) Failed(error)                            {}
+
+// BenchmarkClaim takes batches of 100 beside a number of rows that were sent long ago: SECKILL_BENCH_SENT_ROWS, default
+// 200,000.
+func BenchmarkClaim(b *testing.B) {
+	rows := 200_000
+	if s := os.Getenv("SECKILL_BENCH_SENT_ROWS"); s != "" {
+		var err error
+		if rows, err = strconv.Atoi(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, sent := range []int{0, rows} {
+		b.Run(fmt.Sprintf("sent=%d", sent), func(b *testing.B) {
+			d := benchmark(b)
+			fill(b, d, sent)
+			var took []time.Duration
+			for round := range int64(200) {
+				first := int64(1)<<40 + round*100
+				if err := d.commit(b.Context(), first, first+99); err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				batch, err := d.outbox.Claim(b.Context(), outbox.Claim{Limit: 100, Lease: time.Minute})
+				if err != nil || len(batch.Events) != 100 {
+					b.Fatalf("claimed %d (%v)", len(batch.Events), err)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+		})
+	}
+}
+
+// fill inserts rows that were sent a while ago, doubling what is there.
+func fill(b *testing.B, d *database, rows int) {
+	b.Helper()
+	if rows == 0 {
+		return
+	}
+	if err := d.commit(b.Context(), 1, 1000); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := d.sql.Exec("UPDATE outbox_event SET status = 1, next_retry_time = UTC_TIMESTAMP(3) - INTERVAL 1 HOUR"); err != nil {
+		b.Fatal(err)
+	}
+	for have := 1000; have < rows; {
+		n := min(have, rows-have, 250_000)
+		_, err := d.sql.Exec(`INSERT INTO outbox_event SELECT event_id + ?, biz_type, biz_id, version, payload, 1, 0,
+			UTC_TIMESTAMP(3) - INTERVAL 1 HOUR, NULL, created_at, updated_at FROM outbox_event ORDER BY event_id LIMIT ?`, have, n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		have += n
+	}
+}
+
+// BenchmarkOrderPath places orders with and without a running relay, in turns, and reports what the relay costs. Two
+// lanes place batches of 100, as fast as they can: the relay gets what is left of the machine.
+func BenchmarkOrderPath(b *testing.B) {
+	d := benchmark(b)
+	broker := inprocTarget().open(b, "")
+	discard(b, broker)
+	voucher := idgen.ID(1)
+	err := repository.NewVouchers(d.DB).Create(b.Context(), voucher, service.NewVoucher{
+		Title: "benchmark", PriceCents: 1000, Stock: 10_000_000, UserLimit: 1, PayWithin: time.Hour,
+		StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	place := placer(b, d, voucher)
+	place(time.Second) // warm
+	var with, without float64
+	for range 4 {
+		without += place(3 * time.Second)
+		r, stop := relay(b, outbox.Config{Store: d.outbox, Broker: broker})
+		wake := make(chan struct{})
+		var waking sync.WaitGroup
+		waking.Go(func() { // as each commit does
+			for {
+				select {
+				case <-wake:
+					return
+				default:
+					r.Wake()
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+		with += place(3 * time.Second)
+		close(wake)
+		waking.Wait()
+		stop()
+	}
+	b.ReportMetric(without/4, "orders/s-alone")
+	b.ReportMetric(with/4, "orders/s-with-relay")
+	b.ReportMetric(with/without, "ratio")
+}
+
+// placer returns a function that places orders for a while and says how many a second.
+func placer(b *testing.B, d *database, voucher idgen.ID) func(time.Duration) float64 {
+	var last atomic.Int64
+	last.Store(1000)
+	orders := repository.NewOrders(d.DB)
+	return func(during time.Duration) float64 {
+		var placed atomic.Int64
+		var placing sync.WaitGroup
+		start := time.Now()
+		for range 2 {
+			placing.Go(func() {
+				for time.Since(start) < during {
+					batch := make([]*service.Placement, 100)
+					for i := range batch {
+						id := last.Add(2)
+						batch[i] = &service.Placement{EventID: idgen.ID(id + 1), PayWithin: time.Hour, Order: service.Order{
+							ID: idgen.ID(id), VoucherID: voucher, UserID: service.UserID(id), RequestID: strconv.FormatInt(id, 10), PriceCents: 1000,
+						}}
+					}
+					orders.Place(b.Context(), voucher, batch)
+					for _, p := range batch {
+						if p.Err != nil {
+							b.Error(p.Err)
+							return
+						}
+					}
+					placed.Add(int64(len(batch)))
+				}
+			})
+		}
+		placing.Wait()
+		return float64(placed.Load()) / time.Since(start).Seconds()
+	}
+}
