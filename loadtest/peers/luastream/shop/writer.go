@@ -94,6 +94,7 @@ func (w *writer) read(ctx context.Context, from string) ([]entry, error) {
 	return entries, nil
 }
 
+// parse reads what place.lua has written. Anything else stops the writer: to skip it might be to lose an order.
 func parse(m *redis.XMessage) (entry, error) {
 	e := entry{stream: m.ID}
 	for name, into := range map[string]*int64{"v": &e.voucher, "u": &e.user, "o": &e.order} {
@@ -141,14 +142,15 @@ func (w *writer) write(ctx context.Context, orders []entry) error {
 	return nil
 }
 
-// forget takes entries that are written out of the stream, so that Redis keeps only the backlog.
+// forget takes entries that are written out of the stream, so that Redis keeps only the backlog. It does both steps or
+// none: an entry that is acknowledged and not deleted would be delivered to nobody and wait for ever.
 func (w *writer) forget(ctx context.Context, entries []entry) error {
 	for part := range slices.Chunk(entries, 1000) {
 		ids := make([]string, len(part))
 		for i := range part {
 			ids[i] = part[i].stream
 		}
-		if _, err := w.shop.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		if _, err := w.shop.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			p.XAck(ctx, stream, group, ids...)
 			p.XDel(ctx, stream, ids...)
 			return nil
