@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -54,7 +55,9 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	settle(cfg, version)
+	if err := settle(cfg, version); err != nil {
+		return nil, fmt.Errorf("mysql dsn: %w", err)
+	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("mysql dsn: %w", err)
@@ -77,33 +80,39 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 }
 
 // settle sets what the shop relies on. A dsn may choose the rest.
-func settle(cfg *mysql.Config, version serverVersionInfo) {
+func settle(cfg *mysql.Config, version serverVersionInfo) error {
 	cfg.ParseTime = true
 	cfg.Loc = time.UTC
 	cfg.ClientFoundRows = false // affected rows are rows that changed: the guard counts on it
+	cfg.ColumnsWithAlias = false
 	cfg.InterpolateParams = true
 	cfg.MultiStatements = false
 	cfg.RejectReadOnly = true // after a failover a connection to the demoted server is not used again
 	cfg.MaxAllowedPacket = 0  // ask the server, so that a batch that is too large fails before it is sent
 	cfg.CheckConnLiveness = true
 	cfg.Logger = &mysql.NopLogger{} // its errors come back to us and are logged once, with their context
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 5 * time.Second
+	for timeout, byDefault := range map[*time.Duration]time.Duration{
+		&cfg.Timeout: 5 * time.Second, &cfg.ReadTimeout: 15 * time.Second, &cfg.WriteTimeout: 15 * time.Second,
+	} {
+		if *timeout == 0 {
+			*timeout = byDefault
+		}
 	}
-	if cfg.ReadTimeout == 0 {
-		cfg.ReadTimeout = 15 * time.Second
+	session := map[string]string{
+		"time_zone":                 "'+00:00'",
+		"autocommit":                "1",
+		"sql_mode":                  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+		version.isolationVariable(): "'READ-COMMITTED'",
+		"innodb_lock_wait_timeout":  fmt.Sprint(int(lockWait / time.Second)),
+		"wait_timeout":              fmt.Sprint(int(sessionIdle / time.Second)),
 	}
-	if cfg.WriteTimeout == 0 {
-		cfg.WriteTimeout = 15 * time.Second
+	for name, value := range cfg.Params {
+		if _, ours := session[strings.ToLower(name)]; !ours { // the server does not tell Time_Zone from time_zone
+			session[name] = value
+		}
 	}
-	if cfg.Params == nil {
-		cfg.Params = map[string]string{}
-	}
-	cfg.Params["time_zone"] = "'+00:00'"
-	cfg.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'"
-	cfg.Params[version.isolationVariable()] = "'READ-COMMITTED'"
-	cfg.Params["innodb_lock_wait_timeout"] = fmt.Sprint(int(lockWait / time.Second))
-	cfg.Params["wait_timeout"] = fmt.Sprint(int(sessionIdle / time.Second))
+	cfg.Params = session
+	return cfg.Apply(mysql.TimeTruncate(0), mysql.Charset("utf8mb4", ""))
 }
 
 // OpenSQLite opens or creates the database file of the embedded mode. One connection serves everybody in turn, since

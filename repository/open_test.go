@@ -128,11 +128,14 @@ func TestOurSettingsWin(t *testing.T) {
 			t.Fatalf("no zone in %s", odd)
 		}
 		odd += "&parseTime=false&clientFoundRows=true&interpolateParams=false&multiStatements=true" +
-			"&time_zone=%27%2B08%3A00%27&sql_mode=%27%27&innodb_lock_wait_timeout=1&wait_timeout=28800"
+			"&time_zone=%27%2B08%3A00%27&sql_mode=%27%27&innodb_lock_wait_timeout=1&wait_timeout=28800" +
+			"&columnsWithAlias=true&timeTruncate=1h&Wait_Timeout=28801&autocommit=0&charset=latin1"
 		db := openRaw(t, dbtest.Database{Engine: target.Engine, DSN: odd}, PoolOptions{})
 		for query, want := range map[string]string{
 			"SELECT @@time_zone":                            "+00:00",
 			"SELECT @@wait_timeout":                         "10",
+			"SELECT @@autocommit":                           "1",
+			"SELECT @@character_set_client":                 "utf8mb4",
 			"SELECT @@innodb_lock_wait_timeout":             "5",
 			"SELECT INSTR(@@sql_mode, 'STRICT_ALL_TABLES')": "1",
 		} {
