@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -285,7 +286,7 @@ func TestReleaseUnanswered(t *testing.T) {
 func TestPublishLost(t *testing.T) {
 	const poll = 100 * time.Millisecond
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: poll})
-	mustAcquire(t, r.other)
+	lease := mustAcquire(t, r.other)
 	got := make(chan error, 1)
 	go func() {
 		lease, err := r.locker.Acquire(t.Context(), key)
@@ -305,6 +306,7 @@ func TestPublishLost(t *testing.T) {
 	if d := time.Since(start); d > poll+500*time.Millisecond {
 		t.Errorf("got in after %v, with a poll of %v", d, poll)
 	}
+	runtime.KeepAlive(lease) // a forgotten one would have been given back, with news of it
 }
 
 // TestReleasedBeforeSubscription: the release happens after the waiter's first try, and before its subscription.
