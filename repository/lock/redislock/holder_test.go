@@ -1,18 +1,13 @@
 package redislock_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"seckill/repository/lock/redislock"
+	"seckill/repository/repotest/holdertest"
 	"seckill/repository/repotest/redistest"
 	"seckill/service/lock"
 )
@@ -98,69 +93,17 @@ func TestMaxHold(t *testing.T) {
 	mustRelease(t, mustAcquire(t, r.other))
 }
 
-// TestHolderPaused stops a child process that holds the lock past its lease. When it goes on, it must know at once, and
-// its release must leave the lock of the next holder alone.
 func TestHolderPaused(t *testing.T) {
 	r := newRig(t, redislock.Options{})
-	child := exec.Command(os.Args[0], "-test.run=^TestHolderProcess$", "-test.v")
-	child.Env = append(os.Environ(), "REDISLOCK_HOLDER="+r.server.Addr)
-	child.Stderr = os.Stderr
-	in, _ := child.StdinPipe()
-	out, _ := child.StdoutPipe()
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer child.Wait()
-	defer child.Process.Kill()
-	lines := bufio.NewScanner(out)
-	next := func(prefix string) string {
-		t.Helper()
-		for lines.Scan() {
-			if rest, ok := strings.CutPrefix(lines.Text(), prefix); ok {
-				return rest
-			}
-		}
-		t.Fatalf("the child did not say %q: %v", prefix, lines.Err())
-		return ""
-	}
-	var before uint64
-	fmt.Sscan(next("holder: token "), &before)
-	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	lease := mustAcquire(t, r.other) // after the child's lease
-	if after, _ := lease.Token(); before == 0 || after <= before {
-		t.Errorf("token %d after %d", after, before)
-	}
-	if err := child.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintln(in, "go on")
-	if got := next("holder: context "); got != lock.ErrLost.Error() {
-		t.Errorf("the first look at the context said %q", got)
-	}
-	if got := next("holder: release "); got != lock.ErrLost.Error() {
-		t.Errorf("release said %q", got)
-	}
-	if d := r.depth(t); d != "1" {
-		t.Errorf("depth %s: the stale holder released another's lock", d)
-	}
-	mustRelease(t, lease)
+	holdertest.Paused(t, "TestHolderProcess", r.server.Addr, r.other)
 }
 
 // TestHolderProcess is the child of TestHolderPaused.
 func TestHolderProcess(t *testing.T) {
-	addr := os.Getenv("REDISLOCK_HOLDER")
-	if addr == "" {
+	if holdertest.Addr() == "" {
 		t.Skip("runs as the child of TestHolderPaused")
 	}
-	lease := mustAcquire(t, newLocker(t, addr, redislock.Options{Lease: testLease}))
-	token, _ := lease.Token()
-	fmt.Println("\nholder: token", token)
-	bufio.NewReader(os.Stdin).ReadString('\n')
-	_ = lease.Context().Err()
-	fmt.Println("holder: context", context.Cause(lease.Context()))
-	fmt.Println("holder: release", lease.Release(t.Context()))
+	holdertest.Process(t, newLocker(t, holdertest.Addr(), redislock.Options{Lease: testLease}))
 }
 
 // TestRenewalEndsWithRelease: nothing is sent for a lock after it was given back.

@@ -1,0 +1,32 @@
+package redlock_test
+
+import (
+	"strings"
+	"testing"
+
+	"seckill/repository/lock/redlock"
+	"seckill/repository/repotest/holdertest"
+)
+
+func TestHolderPaused(t *testing.T) {
+	c := newCluster(t)
+	var addrs []string
+	for _, s := range c.servers {
+		addrs = append(addrs, s.Addr)
+	}
+	holdertest.Paused(t, "TestHolderProcess", strings.Join(addrs, ","), c.locker(t, nil))
+}
+
+// TestHolderProcess is the child of TestHolderPaused.
+func TestHolderProcess(t *testing.T) {
+	if holdertest.Addr() == "" {
+		t.Skip("runs as the child of TestHolderPaused")
+	}
+	l, err := redlock.New(redlock.Config{Addrs: strings.Split(holdertest.Addr(), ","), Lease: testLease, Budget: budget,
+		Quarantine: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	holdertest.Process(t, l)
+}
