@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,12 @@ import (
 	"seckill/service"
 	"seckill/service/outbox"
 )
+
+// everything is what the audit can expect once nothing is running any more.
+var everything = repository.AuditOptions{Settled: true}
+
+// nextUser gives each part of a test users of its own.
+var nextUser atomic.Int64
 
 const testKey = "a key for tests that is long enough, not a secret"
 
@@ -83,7 +90,7 @@ func mustAudit(t testing.TB, db *repository.DB) repository.Totals {
 	waitDelivered(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	audit, err := db.Audit(ctx, repository.AuditOptions{Settled: true})
+	audit, err := db.Audit(ctx, everything)
 	if err == nil {
 		err = audit.Err()
 	}
