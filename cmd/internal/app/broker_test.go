@@ -37,7 +37,7 @@ func TestEventsOverEveryBroker(t *testing.T) {
 		for name, provide := range brokers {
 			t.Run(name, func(t *testing.T) {
 				opts := optionsFor(t, target, "")
-				opts.Events.Broker, opts.Events.Consume = name, false
+				opts.Events.Broker, opts.Events.Consume, opts.Events.Notify = name, false, true
 				provide(t, &opts)
 				shops := []*App{open(t, opts), open(t, opts)}
 				for range 2 {

@@ -27,7 +27,15 @@ const (
 	notificationGroup = "notification"
 )
 
-var groups = []string{pointsGroup, notificationGroup}
+// groups are those that the options want to get events.
+func (e *Events) groups() []string {
+	if e.notify() {
+		return []string{pointsGroup, notificationGroup}
+	}
+	return []string{pointsGroup}
+}
+
+func (e *Events) notify() bool { return e.Notify || e.NotifyWebhook != "" }
 
 // eventStream names the shop's events at a broker.
 const eventStream = "seckill.orders"
@@ -40,15 +48,15 @@ func openBroker(opts *Options, log *slog.Logger, s *stack) (broker outbox.Broker
 		if err != nil {
 			return nil, err
 		}
-		if broker, err = redisstream.New(client, redisstream.Options{Stream: eventStream, Groups: groups, Log: log}); err != nil {
+		if broker, err = redisstream.New(client, redisstream.Options{Stream: eventStream, Groups: opts.Events.groups(), Log: log}); err != nil {
 			return nil, err
 		}
 	case "rabbitmq":
-		broker, err = rabbitmq.New(rabbitmq.Options{URL: opts.Events.AMQPURL, Exchange: eventStream, Groups: groups, Log: log})
+		broker, err = rabbitmq.New(rabbitmq.Options{URL: opts.Events.AMQPURL, Exchange: eventStream, Groups: opts.Events.groups(), Log: log})
 	case "kafka":
 		broker, err = kafka.New(kafka.Options{Seeds: opts.Events.KafkaAddrs, Topic: eventStream, Log: log})
 	default:
-		broker = inproc.New(inproc.Options{Groups: groups})
+		broker = inproc.New(inproc.Options{Groups: opts.Events.groups()})
 	}
 	if err != nil {
 		return nil, err
@@ -72,10 +80,10 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 	jobs := outbox.Jobs{
 		Relay: relay, Keeper: store, Log: a.log, PurgeAfter: opts.Events.OutboxKeep, Archive: opts.Events.OutboxArchive,
 		Monitor: &outbox.Monitor{Keeper: store, Log: a.log, Instance: instanceName(), Observe: m.outboxHealth},
-		Reconcile: []outbox.Reconcile{
-			{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}},
-			{Consumer: notificationGroup},
-		},
+		Reconcile: []outbox.Reconcile{{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}}},
+	}
+	if opts.Events.notify() {
+		jobs.Reconcile = append(jobs.Reconcile, outbox.Reconcile{Consumer: notificationGroup})
 	}
 	if opts.Events.AlertWebhook != "" {
 		hook, err := outbox.NewWebhook(opts.Events.AlertWebhook)
@@ -122,21 +130,21 @@ func (a *App) schedule(opts *Options, jobs outbox.Jobs) error {
 
 // startConsumers subscribes the consumers, and sends the notifications that one of them queues.
 func startConsumers(opts *Options, db *repository.DB, broker outbox.Broker, m *metrics, log *slog.Logger, s *stack) error {
-	store := repository.NewConsumed(db)
-	notifier := &service.Notifier{Store: store, Log: log}
-	if opts.Events.NotifyWebhook != "" {
-		hook, err := outbox.NewWebhook(opts.Events.NotifyWebhook)
-		if err != nil {
-			return fmt.Errorf("--notify-webhook: %w", err)
+	store, observed := repository.NewConsumed(db), consumer.Options{Observe: m.consumedEvent}
+	handlers := map[string]outbox.Handler{pointsGroup: consumer.Points(store, observed)}
+	if opts.Events.notify() {
+		notifier := &service.Notifier{Store: store, Log: log}
+		if opts.Events.NotifyWebhook != "" {
+			hook, err := outbox.NewWebhook(opts.Events.NotifyWebhook)
+			if err != nil {
+				return fmt.Errorf("--notify-webhook: %w", err)
+			}
+			notifier.Send = func(ctx context.Context, key string, e service.OrderEvent) error { return hook.Post(ctx, key, e) }
 		}
-		notifier.Send = func(ctx context.Context, key string, e service.OrderEvent) error { return hook.Post(ctx, key, e) }
+		s.run("notifier", notifier.Run)
+		handlers[notificationGroup] = consumer.Notification(store, observed)
 	}
-	s.run("notifier", notifier.Run)
-	observed := consumer.Options{Observe: m.consumedEvent}
-	for group, handle := range map[string]outbox.Handler{
-		pointsGroup:       consumer.Points(store, observed),
-		notificationGroup: consumer.Notification(store, observed),
-	} {
+	for group, handle := range handlers {
 		s.run("consumer "+group, func(ctx context.Context) {
 			if err := broker.Subscribe(ctx, group, handle); err != nil && ctx.Err() == nil {
 				log.Error("a consumer ended", "group", group, "error", err)
@@ -175,7 +183,7 @@ func Consume(ctx context.Context, opts Options, log *slog.Logger) (err error) {
 	if err := startConsumers(&opts, db, broker, newMetrics(), log, &s); err != nil {
 		return err
 	}
-	log.Info("consuming", "broker", opts.Events.Broker, "groups", strings.Join(groups, ", "))
+	log.Info("consuming", "broker", opts.Events.Broker, "groups", strings.Join(opts.Events.groups(), ", "))
 	<-ctx.Done()
 	return nil
 }
@@ -195,7 +203,8 @@ type Events struct {
 	OutboxKeep    time.Duration `default:"168h" help:"How long sent events are kept."`
 	OutboxArchive bool          `help:"Move them to a table of their own then, instead of deleting them."`
 	AlertWebhook  string        `placeholder:"URL" help:"Gets an alert as JSON when events stay unsent or were given up."`
-	NotifyWebhook string        `placeholder:"URL" help:"Gets a notification of each change of an order; without it they are logged."`
+	Notify        bool          `help:"Log a notification of each change of an order. Costs a transaction for each."`
+	NotifyWebhook string        `placeholder:"URL" help:"Send the notifications there too."`
 	XXLJobAdmins  []string      `name:"xxl-job-admins" placeholder:"URL,…" help:"XXL-Job administration servers that run the jobs, instead of this process's scheduler."`
 	XXLJobApp     string        `name:"xxl-job-app" default:"seckill" help:"Name of the executor at XXL-Job."`
 	XXLJobListen  string        `name:"xxl-job-listen" default:"127.0.0.1:9999" placeholder:"HOST:PORT" help:"Where the executor listens."`
