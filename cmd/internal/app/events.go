@@ -79,7 +79,7 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 	a.stack.run("relay", relay.Run)
 	jobs := outbox.Jobs{
 		Relay: relay, Keeper: store, Log: a.log, PurgeAfter: opts.Events.OutboxKeep, Archive: opts.Events.OutboxArchive,
-		Monitor: &outbox.Monitor{Keeper: store, Log: a.log, Instance: instanceName(), Observe: m.outboxHealth},
+		Monitor:   &outbox.Monitor{Keeper: store, Log: a.log, Instance: instanceName(), Observe: m.outboxHealth},
 		Reconcile: []outbox.Reconcile{{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}}},
 	}
 	if opts.Events.notify() {
