@@ -13,17 +13,18 @@ import (
 )
 
 type compareCmd struct {
-	Lock           []string      `default:"none,redis" placeholder:"NAME,…" help:"Locks to compare, as serve --lock knows them."`
-	CommitBatchMax []int         `default:"1,256" placeholder:"N,…" help:"Batch sizes to compare. 1 is the classic pattern: a transaction for each order."`
+	Lock           []string      `default:"none,redis" placeholder:"NAME" help:"Locks to compare, as serve --lock knows them."`
+	CommitBatchMax []int         `default:"1,256" placeholder:"N" help:"Batch sizes to compare. 1 is the classic pattern: a transaction for each order."`
 	Rounds         int           `default:"3" help:"How often each combination has its turn."`
 	Duration       time.Duration `default:"5s" help:"How long orders are placed at full rate, in each turn."`
-	Orders         int64         `help:"Place this many orders at full rate in each turn, instead of placing for --duration."`
+	Orders         int64         `placeholder:"N" help:"Place this many orders at full rate in each turn, instead of placing for --duration."`
 	Clients        int           `default:"256" help:"Buyers who are served at the same time."`
 	SellOut        int64         `default:"1000" help:"Units of the sale that ends each turn: five buyers come for each unit, and send every request twice at once."`
 	HTML           string        `name:"html" type:"path" placeholder:"FILE" help:"Also write a page with table and plots, which needs no network."`
 	JSON           bool          `name:"json" help:"Print the result as one JSON object."`
 
-	app.Servers `embed:"" group:"Servers"`
+	app.Servers  `embed:"" group:"Servers"`
+	RedlockAddrs []string `placeholder:"HOST:6379" group:"Servers" help:"Independent Redis servers, for --lock=redlock."`
 }
 
 func (compareCmd) Help() string {

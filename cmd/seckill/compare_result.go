@@ -184,7 +184,7 @@ func (r *comparison) table() [][]string {
 	rows := [][]string{{"lock", "batch", "orders/s", "min–max", "p50", "p99", "refused p50", "p99", "tx/order", "Redis/order", "sold", "over", "under", "dupl."}}
 	for _, s := range r.Summary {
 		commands := "–"
-		if r.Machine.Redis != "" {
+		if s.Commands > 0 {
 			commands = fmt.Sprintf("%.2f (%.2f)", s.Commands, s.Scripts)
 		}
 		rows = append(rows, []string{

@@ -135,13 +135,10 @@ func (b *bench) variables(c combination, place *place) map[string]string {
 		"LISTEN": "127.0.0.1:0", "LOG_FORMAT": "json", "LOG_LEVEL": "info", "ACCESS_LOG": "0", "METRICS": "true",
 		"JWT_KEY": b.key, "MIGRATE": "true", "LOCK": c.Lock, "COMMIT_BATCH_MAX": strconv.Itoa(c.BatchMax),
 		"DATA": place.data, "MYSQL_DSN": place.dsn, "MYSQL_CONNS": strconv.Itoa(s.MySQLConns),
-		"REDIS_ADDRS": "",
-	}
-	if !s.Embedded() && c.Lock != "none" {
-		v["REDIS_ADDRS"] = strings.Join(s.RedisAddrs, ",")
-		v["REDIS_SENTINEL_MASTER"], v["REDIS_SENTINEL_PASSWORD"] = s.RedisSentinelMaster, s.RedisSentinelPassword
-		v["REDIS_CLUSTER"] = strconv.FormatBool(s.RedisCluster)
-		v["REDIS_USERNAME"], v["REDIS_PASSWORD"], v["REDIS_DB"] = s.RedisUsername, s.RedisPassword, strconv.Itoa(s.RedisDB)
+		"REDIS_ADDRS": strings.Join(s.RedisAddrs, ","), "REDIS_CLUSTER": strconv.FormatBool(s.RedisCluster),
+		"REDIS_SENTINEL_MASTER": s.RedisSentinelMaster, "REDIS_SENTINEL_PASSWORD": s.RedisSentinelPassword,
+		"REDIS_USERNAME": s.RedisUsername, "REDIS_PASSWORD": s.RedisPassword, "REDIS_DB": strconv.Itoa(s.RedisDB),
+		"REDLOCK_ADDRS": strings.Join(b.cmd.RedlockAddrs, ","), "ZOOKEEPER_ADDRS": strings.Join(s.ZooKeeperAddrs, ","),
 	}
 	named := map[string]string{}
 	for name, value := range v {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ type bench struct {
 	program string // this one
 	key     string
 	tokens  *tokens
-	redis   redis.UniversalClient // nil: not in use
+	redis   map[string][]redis.UniversalClient // the servers of each lock that has any
 	machine machine
 	log     *slog.Logger
 }
@@ -45,26 +46,54 @@ func newBench(ctx context.Context, c *compareCmd, out *output) (b *bench, err er
 		users = min(users, c.Orders)
 	}
 	b.tokens.prepare(firstBuyer, users)
-	if c.Embedded() || len(c.RedisAddrs) == 0 {
+	if c.Embedded() {
 		return b, nil
 	}
-	b.redis, err = redislock.NewClient(redislock.Config{
-		Addrs: c.RedisAddrs, SentinelMaster: c.RedisSentinelMaster, Cluster: c.RedisCluster, Username: c.RedisUsername,
-		Password: c.RedisPassword, SentinelPassword: c.RedisSentinelPassword, DB: c.RedisDB,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if b.machine.Redis, err = describeRedis(ctx, b.redis); err != nil {
+	if err := b.openRedis(ctx); err != nil {
 		b.close()
 		return nil, err
 	}
 	return b, nil
 }
 
+// openRedis opens the servers of the locks, to read what they count.
+func (b *bench) openRedis(ctx context.Context) error {
+	c := b.cmd
+	b.redis = map[string][]redis.UniversalClient{}
+	config := redislock.Config{
+		Addrs: c.RedisAddrs, SentinelMaster: c.RedisSentinelMaster, Cluster: c.RedisCluster, Username: c.RedisUsername,
+		Password: c.RedisPassword, SentinelPassword: c.RedisSentinelPassword, DB: c.RedisDB,
+	}
+	if slices.Contains(c.Lock, "redis") {
+		if err := b.addRedis(ctx, "redis", config); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(c.Lock, "redlock") {
+		for _, addr := range c.RedlockAddrs {
+			if err := b.addRedis(ctx, "redlock", redislock.Config{Addrs: []string{addr}, Username: c.RedisUsername, Password: c.RedisPassword}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) addRedis(ctx context.Context, lock string, config redislock.Config) error {
+	client, err := redislock.NewClient(config)
+	if err != nil {
+		return err
+	}
+	b.redis[lock] = append(b.redis[lock], client)
+	b.machine.Redis, err = describeRedis(ctx, client)
+	return err
+}
+
 func (b *bench) close() {
-	if b.redis != nil {
-		_ = b.redis.Close() // it was only read from
+	for _, clients := range b.redis {
+		for _, client := range clients {
+			_ = client.Close() // it was only read from
+		}
 	}
 }
 
@@ -235,10 +264,11 @@ func (s *selling) counters(ctx context.Context) []counter {
 			s.machine.Database = text
 		}
 	}
-	if s.redis == nil {
-		return []counter{commits}
+	counters := []counter{commits}
+	for _, client := range s.redis[s.turn.Lock] {
+		counters = append(counters, countCommands(client))
 	}
-	return []counter{commits, countCommands(s.redis)}
+	return counters
 }
 
 // crowd is how many buyers come for each unit of the last sale.

@@ -17,16 +17,16 @@ type loadCmd struct {
 	URL      string `name:"url" default:"http://127.0.0.1:8080" help:"The shop, or what stands before it."`
 	Scenario string `enum:"sale,duplicates,soldout,lifecycle,soak" default:"sale" help:"What is played: ${enum}."`
 	Voucher  string `placeholder:"ID" help:"What is bought. Without it, an admin puts a voucher on sale first."`
-	Stock    int64  `help:"Units of that voucher."`
+	Stock    int64  `placeholder:"N" help:"Units of that voucher."`
 
 	Clients    int           `default:"256" help:"Arrivals that are served at the same time, at most."`
-	Rate       float64       `help:"Arrivals a second, whatever the shop does; those for whom no client is free are dropped and counted. Without it, each client goes on as soon as it has its answer."`
-	Requests   int64         `help:"Arrivals in all."`
-	Duration   time.Duration `help:"How long they come."`
-	Users      int64         `help:"How many users take turns."`
+	Rate       float64       `placeholder:"N" help:"Arrivals a second, whatever the shop does; those for whom no client is free are dropped and counted. Without it, each client goes on as soon as it has its answer."`
+	Requests   int64         `placeholder:"N" help:"Arrivals in all."`
+	Duration   time.Duration `placeholder:"TIME" help:"How long they come."`
+	Users      int64         `placeholder:"N" help:"How many users take turns."`
 	FirstUser  int64         `default:"2" help:"Number of the first of them."`
-	Duplicates int           `help:"How often a request is sent at the same time."`
-	DupShare   float64       `name:"duplicate-share" default:"-1" help:"Share of the arrivals that send duplicates, from 0 to 1."`
+	Duplicates int           `placeholder:"N" help:"How often a request is sent at the same time."`
+	DupShare   *float64      `name:"duplicate-share" placeholder:"N" help:"Share of the arrivals that send duplicates, from 0 to 1."`
 	NoKeys     bool          `help:"Send no Idempotency-Key."`
 	Timeout    time.Duration `default:"15s" help:"How long to wait for an answer."`
 
@@ -53,7 +53,7 @@ func (c *loadCmd) Validate() error {
 	switch {
 	case c.Clients < 1 || c.Rate < 0 || c.Requests < 0 || c.Duration < 0 || c.Users < 0 || c.FirstUser < 1 || c.Stock < 0 || c.Duplicates < 0:
 		return errors.New("--clients and --first-user must be at least 1, other numbers must not be negative")
-	case c.DupShare > 1:
+	case c.DupShare != nil && (*c.DupShare < 0 || *c.DupShare > 1):
 		return errors.New("--duplicate-share must be from 0 to 1")
 	case c.Voucher != "" && c.Stock != 0:
 		return errors.New("--stock is for a new voucher; --voucher has its own")
@@ -82,9 +82,10 @@ func (c *loadCmd) scenario() (loadtest.Scenario, error) {
 	if c.Duplicates != 0 {
 		s.Copies = c.Duplicates
 	}
-	if c.DupShare >= 0 {
-		s.CopyShare = c.DupShare
-	} else if c.Duplicates != 0 {
+	switch {
+	case c.DupShare != nil:
+		s.CopyShare = *c.DupShare
+	case c.Duplicates != 0: // whoever names a number means everybody
 		s.CopyShare = 1
 	}
 	return s, nil

@@ -238,3 +238,38 @@ func TestAuditHoldsTheJournalAgainstTheDatabase(t *testing.T) {
 		t.Errorf("exit status %d:\n%s", code, stdout)
 	}
 }
+
+// Ctrl-C ends the load, not the judging: what was sent until then is settled, written down and reported.
+func TestLoadIsInterruptedCleanly(t *testing.T) {
+	noLeaks(t)
+	url, data := openShop(t)
+	journal := filepath.Join(t.TempDir(), "journal")
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr text
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"load", "--url=" + url, "--data=" + data, "--scenario=soak", "--duration=1h", "--rate=500", "--journal=" + journal, "--json"}, &stdout, &stderr)
+	}()
+	waitFor(t, func() bool { // until it has sold something
+		answer, err := http.Get(url + "/api/v1/vouchers")
+		if err != nil {
+			return false
+		}
+		defer func() { _ = answer.Body.Close() }()
+		body, err := io.ReadAll(answer.Body)
+		return err == nil && strings.Contains(string(body), `"stock":19`)
+	})
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if code := <-done; code != 0 {
+		t.Fatalf("exit status %d: %s\n%s", code, stderr.String(), stdout.String())
+	}
+	var r loadResult
+	if err := json.Unmarshal([]byte(stdout.String()), &r); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(journal)
+	if err != nil || int64(strings.Count(string(written), "\n")) != r.Load.Requests || r.Clients.Orders == 0 {
+		t.Errorf("%d lines of %d requests, %d orders, %v", strings.Count(string(written), "\n"), r.Load.Requests, r.Clients.Orders, err)
+	}
+}

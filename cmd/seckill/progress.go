@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -26,20 +27,25 @@ func showProgress(w io.Writer, what string, total int64, r *loadtest.Recorder) (
 	}
 	bar := progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(), progressbar.OptionSetItsString("requests"), progressbar.OptionFullWidth(),
-		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(50*time.Millisecond))
+		progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(100 * time.Millisecond)
 		defer ticker.Stop()
-		for ctx.Err() == nil {
+		for {
 			select {
 			case <-ticker.C:
-				_ = bar.Set64(min(r.Counts().Sent, max(total, 0)))
 			case <-ctx.Done():
+				return
 			}
+			c := r.Counts()
+			bar.Describe(fmt.Sprintf("%s: %s requests/s", what, perSecond(float64(c.Sent)/c.Elapsed.Seconds())))
+			if total >= 0 {
+				c.Sent = min(c.Sent, total)
+			}
+			_ = bar.Set64(c.Sent) // a terminal that is gone is no reason to stop
 		}
 	}()
 	return func() {
