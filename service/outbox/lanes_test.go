@@ -40,6 +40,7 @@ func TestLanesKeepTheOrderOfAKeyAndGoOnBesideAFailure(t *testing.T) {
 			}
 		}
 		synctest.Wait()
+		mu.Lock()
 		if len(took) != 3*19 {
 			t.Errorf("%d events went on beside those that fail, want %d", len(took), 3*19)
 		}
@@ -52,6 +53,7 @@ func TestLanesKeepTheOrderOfAKeyAndGoOnBesideAFailure(t *testing.T) {
 				t.Errorf("key %d: handled at %d, %d, %d", key, at(1), at(2), at(3))
 			}
 		}
+		mu.Unlock()
 		time.Sleep(time.Minute + 5*time.Second) // the longest pause
 		synctest.Wait()
 		for version := 1; version <= 3; version++ {

@@ -31,6 +31,7 @@ type Config struct {
 
 	Retry Retry // of an event whose attempt failed
 	Pause Pause // while the broker is away
+	Yield Yield // while the shop is busy
 }
 
 func (c *Config) setDefaults() {
@@ -47,6 +48,7 @@ func (c *Config) setDefaults() {
 	c.Lease = max(c.Lease, c.PublishTimeout+c.SettleTimeout)
 	c.Retry.setDefaults()
 	c.Pause.setDefaults()
+	c.Yield.setDefaults()
 }
 
 func orDefault[T int | time.Duration](v *T, def T) {
@@ -60,6 +62,7 @@ func orDefault[T int | time.Duration](v *T, def T) {
 type Relay struct {
 	cfg     Config
 	breaker *breaker
+	pacer   pacer
 	wake    chan struct{} // holds one wake-up that nobody has seen yet
 }
 
@@ -69,12 +72,14 @@ func NewRelay(cfg Config) *Relay {
 	return &Relay{
 		cfg:     cfg,
 		breaker: &breaker{pause: cfg.Pause, changed: cfg.Observer.Paused},
+		pacer:   pacer{Yield: cfg.Yield},
 		wake:    make(chan struct{}, 1),
 	}
 }
 
 // Wake tells the relay that something may be due. It never blocks, and costs next to nothing when the relay is at work.
 func (r *Relay) Wake() {
+	r.pacer.wakes.Add(1)
 	select {
 	case r.wake <- struct{}{}:
 	default: // a wake-up that nobody has seen yet serves this caller too
@@ -91,6 +96,7 @@ func (r *Relay) Run(ctx context.Context) {
 	defer inHand.Wait()
 	timer := time.NewTimer(r.cfg.Poll)
 	defer timer.Stop()
+	r.pacer.drained = time.Now()
 	for {
 		r.drain(ctx, slots, &inHand)
 		timer.Reset(r.cfg.Poll)
@@ -106,6 +112,7 @@ func (r *Relay) Run(ctx context.Context) {
 // drain claims batches until nothing is due. Up to InFlight of them are published and marked side by side.
 func (r *Relay) drain(ctx context.Context, slots chan struct{}, inHand *sync.WaitGroup) {
 	for {
+		start := time.Now()
 		select {
 		case slots <- struct{}{}: // before the claim: a batch does not wait while its lease runs
 		case <-ctx.Done():
@@ -116,27 +123,34 @@ func (r *Relay) drain(ctx context.Context, slots chan struct{}, inHand *sync.Wai
 			<-slots
 			return
 		}
-		limit := r.cfg.BatchSize
-		if probe {
-			limit = min(limit, probeSize)
-		}
-		batch := r.claim(ctx, limit)
-		switch {
-		case len(batch.Events) == 0:
+		batch := r.claim(ctx, r.size(probe))
+		if len(batch.Events) == 0 {
 			<-slots
-			if !batch.Contended {
-				return
+			if batch.Contended {
+				continue
 			}
-		case probe: // nothing else is published until its outcome is known
+			r.pacer.drained = time.Now()
+			return
+		}
+		send := func() {
 			r.send(ctx, batch)
 			<-slots
-		default:
-			inHand.Go(func() {
-				r.send(ctx, batch)
-				<-slots
-			})
 		}
+		if probe { // nothing else is published until its outcome is known
+			send()
+		} else {
+			inHand.Go(send)
+		}
+		r.pacer.rest(ctx, time.Since(start))
 	}
+}
+
+// size is how many events to claim.
+func (r *Relay) size(probe bool) int {
+	if probe {
+		return min(r.cfg.BatchSize, probeSize)
+	}
+	return r.cfg.BatchSize
 }
 
 // claim takes a batch; an empty one if the store is away.
