@@ -48,6 +48,21 @@ func TestBuyersSendEveryCopyWithOneKeyAndGetOneOrder(t *testing.T) {
 	}
 }
 
+// What an arrival of the open model waited for a client counts, for each of its copies.
+func TestBuyersWaitSinceTheyWereDue(t *testing.T) {
+	shop := newFakeShop(1)
+	buyers := buyersOf(shop.start(t), &collector{})
+	buyers.Buy(Arrival{Due: time.Now().Add(-time.Second)})
+	buyers.Buy(Arrival{N: 1}) // of the closed model, which is never late
+	r := buyers.Recorder.Report()
+	if r.Accepted.P50 < time.Second || r.Accepted.Count != 3 {
+		t.Errorf("accepted within %s", r.Accepted.P50)
+	}
+	if r.Refused.Max >= time.Second {
+		t.Errorf("refused within %s", r.Refused.Max)
+	}
+}
+
 func TestShareOfBuyersWhoSendCopiesIsKept(t *testing.T) {
 	for _, share := range []float64{0, 0.1, 0.25, 1} {
 		b := Buyers{Copies: 3, CopyShare: share}
