@@ -28,6 +28,7 @@ type cli struct {
 	Token   tokenCmd   `cmd:"" help:"Sign a token for development."`
 	Consume consumeCmd `cmd:"" help:"Run the consumers of events alone."`
 	Outbox  outboxCmd  `cmd:"" help:"Look at events on their way, and bring back those that were given up."`
+	Locks   locksCmd   `cmd:"" help:"See what each lock is worth when its holder loses it."`
 	IDs     idsCmd     `cmd:"" name:"ids" help:"Look at ids, and look after their counter."`
 	Health  healthCmd  `cmd:"" help:"Ask a shop whether it is well; for health checks of containers."`
 	Version versionCmd `cmd:"" help:"Print the version."`
