@@ -295,3 +295,46 @@ func placer(b *testing.B, d *database, voucher idgen.ID) func(time.Duration) flo
 		return float64(placed.Load()) / time.Since(start).Seconds()
 	}
 }
+
+// BenchmarkPurge purges 200,000 rows while transactions insert, and reports what that costs them.
+func BenchmarkPurge(b *testing.B) {
+	d := benchmark(b)
+	fill(b, d, 200_000)
+	purge := outbox.Jobs{Keeper: d.outbox, PurgeAfter: time.Minute}.List()[2]
+	next := int64(1) << 40
+	insert := func(ctx context.Context) float64 {
+		start, n := time.Now(), 0
+		for ctx.Err() == nil {
+			if err := d.commit(b.Context(), next, next+9); err != nil {
+				b.Fatal(err)
+			}
+			next += 10
+			n++
+		}
+		return float64(n) / time.Since(start).Seconds()
+	}
+	alone := func() float64 {
+		ctx, cancel := context.WithTimeout(b.Context(), 4*time.Second)
+		defer cancel()
+		return insert(ctx)
+	}
+	before := alone()
+	ctx, done := context.WithCancel(b.Context())
+	var purging sync.WaitGroup
+	var took time.Duration
+	purging.Go(func() {
+		start := time.Now()
+		if said, err := purge.Run(b.Context()); err != nil || said != "200000 events purged" {
+			b.Errorf("%s (%v)", said, err)
+		}
+		took = time.Since(start)
+		done()
+	})
+	during := insert(ctx)
+	purging.Wait()
+	after := alone()
+	b.ReportMetric(took.Seconds(), "purge-s")
+	b.ReportMetric((before+after)/2, "inserts/s-alone")
+	b.ReportMetric(during, "inserts/s-purging")
+	b.ReportMetric(2*during/(before+after), "ratio")
+}
