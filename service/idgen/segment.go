@@ -109,8 +109,9 @@ func (s *Segment) takeInto(dst []ID, seg *segment) int {
 		if got == 0 {
 			break
 		}
-		for i := range dst[filled : filled+int(got)] {
-			dst[filled+i] = ID(first + int64(i))
+		part := dst[filled : filled+int(got)]
+		for i := range part {
+			part[i] = ID(first) + ID(i)
 		}
 		filled += int(got)
 		if first+got-1-seg.base >= seg.trigger && !seg.asked.Load() {

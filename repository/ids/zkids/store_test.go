@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"seckill/repository/ids/zkids"
+	"seckill/repository/repotest/zktest"
 	"seckill/service/idgen"
 	"seckill/service/idgen/idgentest"
 )
@@ -18,12 +18,12 @@ import (
 var everybody = zk.WorldACL(zk.PermAll)
 
 func TestLeases(t *testing.T) {
-	server, roots := startServer(t), 0
+	server, roots := zktest.Start(t), 0
 	idgentest.RunLeases(t, func(*testing.T) idgentest.LeaseBackend {
 		roots++
 		root := fmt.Sprintf("/seckill/%d/ids", roots)
 		return idgentest.LeaseBackend{
-			Open: func(t *testing.T) idgen.LeaseStore { return zkids.New(server.connect(t), root, everybody) },
+			Open: func(t *testing.T) idgen.LeaseStore { return zkids.New(server.Client(), root, everybody) },
 			TTL:  800 * time.Millisecond,
 			Long: time.Minute,
 		}
@@ -31,10 +31,10 @@ func TestLeases(t *testing.T) {
 }
 
 func TestGenerator(t *testing.T) {
-	server := startServer(t)
+	server := zktest.Start(t)
 	idgentest.Run(t, func(*testing.T) idgentest.New {
 		return func(t *testing.T) idgen.Generator {
-			g, err := idgen.NewSnowflake(t.Context(), zkids.New(server.connect(t), "/ids", everybody))
+			g, err := idgen.NewSnowflake(t.Context(), zkids.New(server.Client(), "/ids", everybody))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,8 +45,8 @@ func TestGenerator(t *testing.T) {
 
 // ZooKeeper freezes: ids go on until the lease's own end, then calls fail, and afterwards they are served again.
 func TestFrozenServer(t *testing.T) {
-	server := startServer(t)
-	conn := server.connect(t)
+	server := zktest.Start(t)
+	conn := server.Client()
 	g, err := idgen.NewSnowflake(t.Context(), zkids.New(conn, "/ids", everybody),
 		idgen.WithLease(3*time.Second, time.Second))
 	if err != nil {
@@ -60,7 +60,7 @@ func TestFrozenServer(t *testing.T) {
 		}
 		return err
 	}
-	server.signal(t, syscall.SIGSTOP)
+	server.Pause()
 	frozen := time.Now()
 	for err = next(); err == nil; err = next() {
 		time.Sleep(time.Millisecond)
@@ -69,7 +69,7 @@ func TestFrozenServer(t *testing.T) {
 	if !errors.Is(err, idgen.ErrLeaseLost) || lasted < time.Second || lasted > 4*time.Second {
 		t.Errorf("after %s: %v, want ErrLeaseLost in less than the 3 s of the lease", lasted, err)
 	}
-	server.signal(t, syscall.SIGCONT)
+	server.Resume()
 	deadline := time.Now().Add(30 * time.Second)
 	for err = next(); errors.Is(err, idgen.ErrLeaseLost) && time.Now().Before(deadline); err = next() {
 		time.Sleep(10 * time.Millisecond)
