@@ -49,6 +49,10 @@ type Locker interface {
 }
 
 // Lease is a lock that was granted. It belongs to whoever acquired it, who has to release it.
+//
+// A holder that is gone without releasing does not keep its lock for ever: the lease is no longer renewed when the context
+// given to Acquire has ended, and a lease counts as released when the garbage collector finds that nobody can reach it,
+// or its context, any more. So whoever works under a lock has to keep one of the two.
 type Lease interface {
 	// Context is derived from the context given to Acquire. It is cancelled with cause ErrLost the moment the lock can
 	// no longer be trusted, by the holder's own clock, not when somebody tells it. Release cancels it too. Work done

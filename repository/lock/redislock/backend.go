@@ -87,7 +87,7 @@ func (b *backend) await(ctx context.Context, h *keeper.Hold, t *topic, left time
 		wait = min(wait, left+time.Millisecond)
 	}
 	timer := startTimer(wait)
-	defer timer.stop()
+	defer stopTimer(timer)
 	select {
 	case <-t.news:
 	case <-timer.C:

@@ -65,7 +65,7 @@ func pause(ctx context.Context, attempt int, deadline time.Time, cause error) er
 		return nil
 	}
 	timer := startTimer(wait)
-	defer timer.stop()
+	defer stopTimer(timer)
 	select {
 	case <-timer.C:
 		return nil

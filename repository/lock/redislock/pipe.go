@@ -61,7 +61,7 @@ func (p *pipe) do(ctx context.Context, cmd *redis.Cmd, deadline time.Time) (pend
 	p.queue = append(p.queue, r)
 	p.mu.Unlock()
 	timer := startTimer(time.Until(deadline))
-	defer timer.stop()
+	defer stopTimer(timer)
 	select {
 	case <-r.done:
 		return nil, cmd.Err()

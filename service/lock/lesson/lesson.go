@@ -66,7 +66,8 @@ const (
 	Asleep    = "holder asleep past its lease"
 )
 
-// Run plays the stories with s. The explicit lease of the holder that falls asleep is nap.
+// Run plays the stories with s. The explicit lease of the holder that falls asleep is nap. It waits until the holder is told
+// of its loss, for as long as ctx allows.
 func Run(ctx context.Context, s Subject, nap time.Duration) ([]Finding, error) {
 	first, err := s.New()
 	if err != nil {
