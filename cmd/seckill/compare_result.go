@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -98,10 +97,14 @@ func collect[T any](turns []turn, value func(*turn) T) []T {
 	return values
 }
 
-// median is the middle value, or the lower of the two in the middle.
-func median[T cmp.Ordered](values []T) T {
+// median is the middle value, or halfway between the two in the middle.
+func median[T ~int64 | ~float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[(len(sorted)-1)/2]
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return sorted[middle-1]/2 + sorted[middle]/2
 }
 
 // ratio is the median, over the rounds, of one combination's figure to another's in the same round: what disturbs a

@@ -179,6 +179,14 @@ func TestRatiosAreTakenWithinARound(t *testing.T) {
 	}
 }
 
+func TestMedian(t *testing.T) {
+	for want, values := range map[float64][]float64{2: {9, 2, 1}, 3: {9, 4, 2, 1}, 7: {7}, 1.5: {2, 1}} {
+		if got := median(values); got != want {
+			t.Errorf("median(%v) = %v, want %v", values, got, want)
+		}
+	}
+}
+
 func TestCommandStatsAreRead(t *testing.T) {
 	for line, want := range map[string]int64{
 		"cmdstat_evalsha:calls=12,usec=34,usec_per_call=2.83,rejected_calls=0,failed_calls=0": 12,
