@@ -23,6 +23,6 @@ type Range struct {
 	Least int64 // the store's own minimum of Count, which may change at any time; zero if it has none
 }
 
-// ErrCounterLost: a store's counter is missing, or behind what it is known to have reached. It has lost data, and what
+// ErrCounterLost marks a store whose counter is missing, or behind what it is known to have reached: it has lost data, and what
 // it would hand out now may be in use. It stays refused until it is restored.
 var ErrCounterLost = errors.New("idgen: the store has lost its counter")
