@@ -2,14 +2,12 @@ package brokerserver
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"seckill/repository/repotest/dbserver"
 )
@@ -32,11 +30,7 @@ func Kafka(t testing.TB) (*KafkaServer, error) {
 		return nil, fmt.Errorf("%w: Kafka: %w", ErrUnavailable, err)
 	}
 	k := &KafkaServer{Addr: freeAddr(t)}
-	controller := freeAddr(t)
-	if controller == k.Addr {
-		host, port, _ := net.SplitHostPort(k.Addr)
-		controller = net.JoinHostPort(host, increment(port))
-	}
+	controller := above(t, k.Addr, 1)
 	k.dir = dataDir(t, dbserver.DataDir())
 	config := filepath.Join(k.dir, "server.properties")
 	settings := []string{
@@ -62,12 +56,6 @@ func Kafka(t testing.TB) (*KafkaServer, error) {
 	return k, nil
 }
 
-func increment(port string) string {
-	var n int
-	_, _ = fmt.Sscan(port, &n)
-	return fmt.Sprint(n + 1)
-}
-
 // launch starts the node, again with the data that it had, and waits until it takes connections.
 func (k *KafkaServer) launch(t testing.TB) {
 	t.Helper()
@@ -76,11 +64,7 @@ func (k *KafkaServer) launch(t testing.TB) {
 		if err := k.running(); err != nil {
 			t.Fatal(err)
 		}
-		conn, err := net.DialTimeout("tcp", k.Addr, time.Second)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err
+		return listening(k.Addr)()
 	})
 }
 
