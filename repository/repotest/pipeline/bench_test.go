@@ -124,8 +124,8 @@ func BenchmarkIdleLatency(b *testing.B) {
 			d := benchmark(b)
 			broker := target.open(b, brokertest.Topic())
 			discard(b, broker)
-			sent := make(sentSignal, 1)
-			r, _ := relay(b, outbox.Config{Store: d.outbox, Broker: broker, Observer: sent})
+			confirmed := make(signalled, 1)
+			r, _ := relay(b, outbox.Config{Store: d.outbox, Broker: signalling{broker, confirmed}})
 			var took []time.Duration
 			n := 300
 			if !wake {
@@ -139,7 +139,7 @@ func BenchmarkIdleLatency(b *testing.B) {
 				if wake {
 					r.Wake()
 				}
-				<-sent
+				<-confirmed
 				took = append(took, time.Since(committed))
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -150,14 +150,23 @@ func BenchmarkIdleLatency(b *testing.B) {
 	}
 }
 
-type sentSignal chan struct{}
+type signalled chan struct{}
 
-func (sentSignal) Claimed(int, time.Duration)              {}
-func (sentSignal) Published(outbox.Outcome, time.Duration) {}
-func (s sentSignal) Sent(outbox.Event, time.Duration)      { s <- struct{}{} }
-func (sentSignal) GaveUp(outbox.Event, error)              {}
-func (sentSignal) Paused(time.Duration)                    {}
-func (sentSignal) Failed(error)                            {}
+// signalling says when the broker has confirmed.
+type signalling struct {
+	outbox.Publisher
+	confirmed signalled
+}
+
+func (s signalling) Publish(ctx context.Context, events []outbox.Event) []error {
+	results := s.Publisher.Publish(ctx, events)
+	for _, err := range results {
+		if err == nil {
+			s.confirmed <- struct{}{}
+		}
+	}
+	return results
+}
 
 // BenchmarkClaim takes batches of 100 beside a number of rows that were sent long ago: SECKILL_BENCH_SENT_ROWS, default
 // 200,000.
