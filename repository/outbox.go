@@ -27,8 +27,8 @@ const (
 // number of relays wait for each other but never in a circle; that they also don't meet the gaps that inserts go to is
 // READ COMMITTED's doing. A deadlock with somebody else's statement is tried again and costs no attempt.
 type Outbox struct {
-	db        *DB
-	contended atomic.Bool // the last claim met another
+	db     *DB
+	spread atomic.Int32 // claims that still keep away from where others claim
 }
 
 var _ outbox.Store = (*Outbox)(nil)
@@ -36,8 +36,12 @@ var _ outbox.Store = (*Outbox)(nil)
 // NewOutbox returns the outbox of the database.
 func NewOutbox(db *DB) *Outbox { return &Outbox{db: db} }
 
-// claimSpread is how many batches ahead a claim may look that has met others, so that they part.
-const claimSpread = 8
+// A claim that met others took what they left, after reading what they took. So the next claimApart ones look up to
+// claimSpread batches further on.
+const (
+	claimSpread = 8
+	claimApart  = 32
+)
 
 // outboxRow is what a claim reads.
 type outboxRow struct {
@@ -62,8 +66,8 @@ func (o *Outbox) Claim(ctx context.Context, c outbox.Claim) (outbox.Batch, error
 		return outbox.Batch{}, err
 	}
 	contended := int(taken) < len(rows)
-	o.contended.Store(contended)
 	if contended {
+		o.spread.Store(claimApart)
 		if rows, err = o.held(ctx, rows, token); err != nil {
 			return outbox.Batch{}, err
 		}
@@ -74,7 +78,7 @@ func (o *Outbox) Claim(ctx context.Context, c outbox.Claim) (outbox.Batch, error
 // due reads the rows to take: the earliest ones, or, after a claim that met others, a window further on.
 func (o *Outbox) due(ctx context.Context, c outbox.Claim) ([]outboxRow, error) {
 	offset := 0
-	if o.contended.Load() {
+	if o.spread.Load() > 0 && o.spread.Add(-1) >= 0 {
 		offset = rand.N(claimSpread) * c.Limit
 	}
 	rows, err := o.dueFrom(ctx, c, offset)

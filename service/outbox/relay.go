@@ -136,7 +136,8 @@ func (r *Relay) drain(ctx context.Context, slots chan struct{}, inHand *sync.Wai
 			r.send(ctx, batch)
 			<-slots
 		}
-		if probe { // nothing else is published until its outcome is known
+		// Nothing else is published until the outcome of a probe is known. When making way, all of the work counts.
+		if probe || r.pacer.busy {
 			send()
 		} else {
 			inHand.Go(send)
