@@ -66,14 +66,16 @@ func TestCancelledInTheMiddle(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	fault := r.proxy.SwallowReply(faultproxy.Contains(key))
+	taken := make(chan string, 1)
 	go func() {
 		<-fault.Happened()
+		taken <- r.depth(t)
 		cancel()
 	}()
 	if _, err := r.locker.Acquire(ctx, key); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want Canceled", err)
 	}
-	if d := r.depth(t); d != "1" {
+	if d := <-taken; d != "1" {
 		t.Fatalf("depth %s: the fault did not take effect", d)
 	}
 	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
