@@ -159,13 +159,16 @@ func (s *Server) Client() *zk.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(conn.Close)
-	for e := range events {
-		if e.State == zk.StateHasSession {
-			return conn
+	for late := time.After(30 * time.Second); ; {
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				return conn
+			}
+		case <-late:
+			s.t.Fatal("ZooKeeper gives no session")
 		}
 	}
-	s.t.Fatal("no session")
-	return nil
 }
 
 type silent struct{}
