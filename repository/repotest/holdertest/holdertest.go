@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"seckill/repository/repotest/orphan"
 	"seckill/service/lock"
 )
 
@@ -90,6 +91,7 @@ func startChild(t *testing.T, process, addr string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
+	orphan.Prevent(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

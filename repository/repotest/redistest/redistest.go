@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/repository/repotest/orphan"
 )
 
 // Server is a redis-server on a loopback port.
@@ -79,6 +81,7 @@ func (s *Server) Restart() {
 	own := []string{"--bind", "127.0.0.1", "--port", portOf(s.Addr), "--dir", s.dir, "--save", "", "--appendonly", "no",
 		"--logfile", filepath.Join(s.dir, "redis.log"), "--repl-diskless-sync-delay", "0"}
 	s.cmd = exec.Command(Binary(s.t), slices.Concat(s.first, own, s.args)...)
+	orphan.Prevent(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"seckill/repository/repotest/orphan"
 )
 
 // Server is a standalone ZooKeeper on a loopback port. It removes empty container nodes within a second, and allows
@@ -92,6 +94,7 @@ func (s *Server) Restart() {
 		"-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=300",
 		"-cp", classPath(s.t), "org.apache.zookeeper.server.ZooKeeperServerMain", s.config())
 	s.cmd.Stdout, s.cmd.Stderr = log, log
+	orphan.Prevent(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

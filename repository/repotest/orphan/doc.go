@@ -1,0 +1,2 @@
+// Package orphan keeps the servers of tests from outliving them.
+package orphan
