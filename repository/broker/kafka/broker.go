@@ -171,7 +171,8 @@ func (b *Broker) Close() error {
 }
 
 func record(e outbox.Event) *kgo.Record {
-	r := &kgo.Record{Key: []byte(strconv.FormatInt(e.Key, 10)), Value: e.Payload, Timestamp: e.CreatedAt}
+	// The timestamp is that of producing: the client counts its deadline from it, and an event may have waited for long.
+	r := &kgo.Record{Key: []byte(strconv.FormatInt(e.Key, 10)), Value: e.Payload}
 	for _, h := range outbox.Headers(e) {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
 	}
