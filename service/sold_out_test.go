@@ -156,8 +156,9 @@ func TestReadsArePaced(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := store.terms.Load() - before; n < 95 || n > 102 {
-			t.Errorf("%d reads in 100 ms, want one a millisecond", n)
+		want := int64(100 * time.Millisecond / checkPace)
+		if n := store.terms.Load() - before; n < want-5 || n > want+2 {
+			t.Errorf("%d reads in 100 ms, want one every %v, %d", n, checkPace, want)
 		}
 	})
 }

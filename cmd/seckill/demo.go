@@ -97,9 +97,6 @@ func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *output) (shop 
 	if !given(k, "log-level") {
 		opts.Log.LogLevel = "warn"
 	}
-	if opts.Servers.Embedded() && !given(k, "lock-timeout") {
-		opts.Lock.LockTimeout = 2 * time.Second // its Redis is in this process: when it is slow, so is everything
-	}
 	clean := func() error { return nil }
 	if opts.Servers.Embedded() && !given(k, "data") {
 		if opts.Servers.Data, err = os.MkdirTemp("", "seckill-demo-"); err != nil {

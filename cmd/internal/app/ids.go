@@ -18,9 +18,6 @@ import (
 	"seckill/service/idgen"
 )
 
-// idTag names the ids of this shop among those of others that use the same tables or the same Redis.
-const idTag = "seckill"
-
 // openIDs starts the generator that the options name.
 func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
 	journal := &idLog{log: log}
@@ -42,17 +39,9 @@ func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *sl
 func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe idgen.Observer, s *stack) (idgen.Generator, error) {
 	switch opts.IDs.IDs {
 	case "leaf":
-		ranges, err := idRanges(ctx, b.db)
-		if err != nil {
-			return nil, err
-		}
-		return watchSegment(m)(idgen.NewSegment(ctx, ranges, idgen.WithSegmentObserver(observe)))
+		return watchSegment(m)(idgen.NewSegment(ctx, b.db.IDRanges(repository.OrderIDs), idgen.WithSegmentObserver(observe)))
 	case "redis-segment":
-		ranges, err := idRanges(ctx, b.db)
-		if err != nil {
-			return nil, err
-		}
-		store := redisids.New(b.redis, redisIDKey, ranges)
+		store := redisids.New(b.redis, redisIDKey, b.db.IDRanges(repository.OrderIDs))
 		return watchSegment(m)(idgen.NewSegment(ctx, store, idgen.WithLoadAt(0.75), idgen.WithSegmentObserver(observe)))
 	}
 	host, _ := os.Hostname() // only to tell people whose lease it is
@@ -98,12 +87,7 @@ type noLog struct{}
 func (noLog) Printf(string, ...any) {}
 
 // redisIDKey is where Redis counts.
-const redisIDKey = "ids:" + idTag
-
-func idRanges(ctx context.Context, db *repository.DB) (*repository.IDRanges, error) {
-	ranges := db.IDRanges(idTag)
-	return ranges, ranges.Create(ctx, 1000, "orders, events and vouchers")
-}
+const redisIDKey = "ids:seckill"
 
 // watchSegment adds a segment's gauges, if there is one.
 func watchSegment(m *metrics) func(s *idgen.Segment, err error) (idgen.Generator, error) {
@@ -176,9 +160,5 @@ func RestoreIDs(ctx context.Context, servers Servers, log *slog.Logger) (at int6
 	if err != nil {
 		return 0, err
 	}
-	ranges, err := idRanges(ctx, db)
-	if err != nil {
-		return 0, err
-	}
-	return redisids.New(client, redisIDKey, ranges).Restore(ctx)
+	return redisids.New(client, redisIDKey, db.IDRanges(repository.OrderIDs)).Restore(ctx)
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"seckill/repository/lock/redislock"
 	"seckill/repository/lock/redlock"
@@ -20,7 +21,7 @@ func openLocker(opts *Options, b backends, m *metrics, log *slog.Logger, s *stac
 	if opts.Lock.Lock != "none" {
 		if !opts.Lock.LockRequired {
 			locker = lock.Bypass(locker, lock.BypassOptions{
-				Timeout: opts.Lock.LockTimeout,
+				Timeout: opts.lockTimeout(),
 				Changed: func(open bool, cause error) { breakerChanged(m, log, open, cause) },
 			})
 		}
@@ -33,16 +34,25 @@ func openLocker(opts *Options, b backends, m *metrics, log *slog.Logger, s *stac
 func newLocker(opts *Options, b backends) (lock.Locker, error) {
 	switch opts.Lock.Lock {
 	case "redis":
-		return redislock.New(b.redis, redislock.Options{Lease: opts.Lock.LockLease, Timeout: opts.Lock.LockTimeout}), nil
+		return redislock.New(b.redis, redislock.Options{Lease: opts.Lock.LockLease, Timeout: opts.lockTimeout()}), nil
 	case "redlock":
 		return redlock.New(redlock.Config{
 			Addrs: opts.Lock.RedlockAddrs, Username: opts.Servers.RedisUsername, Password: opts.Servers.RedisPassword,
 			DB: opts.Servers.RedisDB, Lease: opts.Lock.LockLease, Budget: opts.Lock.LockTimeout / 2,
 		})
 	case "zookeeper":
-		return zklock.New(zklock.Config{Addrs: opts.Servers.ZooKeeperAddrs, Session: opts.Lock.LockSession, Timeout: opts.Lock.LockTimeout})
+		return zklock.New(zklock.Config{Addrs: opts.Servers.ZooKeeperAddrs, Session: opts.Lock.LockSession, Timeout: opts.lockTimeout()})
 	}
 	return lock.None(), nil
+}
+
+// lockTimeout is how long an order waits for the lock's servers. A Redis in this process cannot be away, only as busy as
+// the process is.
+func (o *Options) lockTimeout() time.Duration {
+	if o.Servers.Embedded() {
+		return max(o.Lock.LockTimeout, 2*time.Second)
+	}
+	return o.Lock.LockTimeout
 }
 
 func breakerChanged(m *metrics, log *slog.Logger, open bool, cause error) {
