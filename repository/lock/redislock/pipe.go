@@ -35,7 +35,11 @@ type request struct {
 	done chan struct{}
 }
 
+// newPipe leaves the client at least half of its connections, where lanes keep theirs.
 func newPipe(client redis.UniversalClient, lanes int) *pipe {
+	if single, ok := client.(*redis.Client); ok {
+		lanes = min(lanes, max(1, single.Options().PoolSize/2))
+	}
 	p := &pipe{client: client}
 	for range lanes {
 		p.idle = append(p.idle, &lane{client: client})

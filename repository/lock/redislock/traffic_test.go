@@ -133,3 +133,24 @@ func processorTime(t *testing.T) time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// TestLanesLeaveConnections: more lanes than the client has connections must not starve each other.
+func TestLanesLeaveConnections(t *testing.T) {
+	r := newRig(t, redislock.Options{})
+	client := redis.NewClient(&redis.Options{Addr: r.server.Addr, PoolSize: 2, PoolTimeout: time.Second})
+	defer client.Close()
+	l := redislock.New(client, redislock.Options{Lanes: 100})
+	defer l.Close()
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			if err := lock.Do(t.Context(), l, fmt.Sprint(key, i), func(context.Context) error { return nil }, lock.WithTimeout(5*time.Second)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("no connection is left to others: %v", err)
+	}
+}
