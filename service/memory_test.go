@@ -22,12 +22,17 @@ func TestTenThousandWaitingOrdersFitInMemory(t *testing.T) {
 	const orders, most = 10_000, 150 << 20
 	store := newFakeStore()
 	store.sell(voucherID, orders+1, 1)
-	open := make(chan struct{})
-	store.placing = func(context.Context, idgen.ID, []*Placement) { <-open }
+	open, placing := make(chan struct{}), make(chan struct{}, orders)
+	store.placing = func(context.Context, idgen.ID, []*Placement) {
+		placing <- struct{}{}
+		<-open
+	}
 	s := openShop(t, store)
 	before := inUse()
 	var wg sync.WaitGroup
-	for u := range UserID(orders + 1) { // one of them is on its way
+	wg.Go(func() { wantNoError(t, buy(s, orders+1)) })
+	<-placing // a batch of one is on its way: all that come now have to wait
+	for u := range UserID(orders) {
 		wg.Go(func() { wantNoError(t, buy(s, u+1)) })
 	}
 	for s.waitingOrders() < orders {
