@@ -182,31 +182,37 @@ func TestBrokerAwayUnderLoad(t *testing.T) {
 }
 
 func brokerAway(t *testing.T, d *database, target target) {
-	const events, batch = 1200, 20
 	b := target.open(t, brokertest.Topic())
 	points(t, d, b)
 	r, _ := relay(t, outbox.Config{Store: d.outbox, Broker: b, PublishTimeout: 3 * time.Second})
-	stopped := make(chan struct{})
+	enough := make(chan struct{})
+	var events int64
 	var inserting sync.WaitGroup
 	inserting.Go(func() {
-		for first := int64(1); first <= events; first += batch {
-			if err := d.commit(t.Context(), first, first+batch-1); err != nil {
+		for ; ; events += 10 {
+			select {
+			case <-enough:
+				return
+			case <-time.After(30 * time.Millisecond):
+			}
+			if err := d.commit(t.Context(), events+1, events+10); err != nil {
 				t.Error(err)
+				return
 			}
 			r.Wake()
-			if first == events/3+1 {
-				close(stopped)
-			}
-			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	<-stopped
+	for d.count(t, "outbox_event WHERE status = 1") < 100 { // it works
+		time.Sleep(10 * time.Millisecond)
+	}
 	target.server.Stop(t)
-	inserting.Wait()
+	time.Sleep(time.Second) // under load
 	if n := d.count(t, "outbox_event WHERE status = 0"); n == 0 {
 		t.Error("everything was sent although the broker was away: the fault took no effect")
 	}
 	target.server.Start(t)
+	close(enough)
+	inserting.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	start := time.Now()
