@@ -19,6 +19,7 @@ import (
 	"seckill/handler/consumer"
 	"seckill/repository"
 	"seckill/repository/broker/inproc"
+	"seckill/repository/broker/kafka"
 	"seckill/repository/broker/rabbitmq"
 	"seckill/repository/broker/redisstream"
 	"seckill/repository/repotest/brokerserver"
@@ -171,10 +172,27 @@ func rabbitTarget(t testing.TB) target {
 	}}
 }
 
+// kafkaTarget has no server where the machine has none.
+func kafkaTarget(t testing.TB) (target, bool) {
+	s, err := brokerserver.Kafka(t)
+	if err != nil {
+		t.Logf("without Kafka: %v", err)
+		return target{}, false
+	}
+	return target{"kafka", s, func(t testing.TB, topic string) outbox.Broker {
+		b, err := kafka.New(kafka.Options{Seeds: []string{s.Addr}, Topic: topic, Partitions: 4})
+		return closed(t, b, err)
+	}}, true
+}
+
 // A broker that is away under load: nothing is lost, nothing takes effect twice, no attempt is charged, and when it is
 // back everything goes out in the time that the backlog needs.
 func TestBrokerAwayUnderLoad(t *testing.T) {
-	for _, target := range []target{redisTarget(t), rabbitTarget(t)} {
+	targets := []target{redisTarget(t), rabbitTarget(t)}
+	if kafka, ok := kafkaTarget(t); ok {
+		targets = append(targets, kafka)
+	}
+	for _, target := range targets {
 		t.Run(target.name, func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, db dbtest.Database) { brokerAway(t, open(t, db), target) })
 		})
