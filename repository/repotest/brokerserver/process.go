@@ -87,6 +87,14 @@ func jars(name string, artifacts ...string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
+	unlock, err := lockFile(filepath.Join(dir, "lock")) // test binaries of several packages run at once
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return dir, nil
+	}
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(pom(artifacts)), 0o644); err != nil {
 		return "", err
 	}
@@ -98,6 +106,18 @@ func jars(name string, artifacts ...string) (string, error) {
 		return "", fmt.Errorf("mvn: %w: %s", err, out)
 	}
 	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o644)
+}
+
+// lockFile waits until this process is the only one that holds the lock.
+func lockFile(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // closing gives the lock back
 }
 
 func pom(artifacts []string) string {
