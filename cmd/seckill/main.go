@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
 
 	"seckill/cmd/internal/app"
 )
@@ -28,6 +29,7 @@ type cli struct {
 	Token   tokenCmd   `cmd:"" help:"Sign a token for development."`
 	Consume consumeCmd `cmd:"" help:"Run the consumers of events alone."`
 	Outbox  outboxCmd  `cmd:"" help:"Look at events on their way, and bring back those that were given up."`
+	Lab     labCmd     `cmd:"" help:"Experiments that show why something is done the way it is."`
 	Locks   locksCmd   `cmd:"" help:"See what each lock is worth when its holder loses it."`
 	IDs     idsCmd     `cmd:"" name:"ids" help:"Look at ids, and look after their counter."`
 	Health  healthCmd  `cmd:"" help:"Ask a shop whether it is well; for health checks of containers."`
@@ -55,6 +57,7 @@ var errVerdict = errors.New("the verdict is bad")
 
 // run is main with its surroundings passed in. It returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	redis.SetLogger(silent{}) // what its client would print comes back as errors, and is told once
 	parser, err := newParser(stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "seckill:", err)
@@ -83,6 +86,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 }
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // output is where a command writes to.
 type output struct{ stdout, stderr io.Writer }

@@ -17,6 +17,7 @@ import (
 	"seckill/repository/broker/kafka"
 	"seckill/repository/broker/rabbitmq"
 	"seckill/repository/broker/redisstream"
+	"seckill/repository/broker/rocketmq"
 	"seckill/service"
 	"seckill/service/outbox"
 )
@@ -40,6 +41,9 @@ func (e *Events) notify() bool { return e.Notify || e.NotifyWebhook != "" }
 // eventStream names the shop's events at a broker.
 const eventStream = "seckill.orders"
 
+// rocketTopic is the same for RocketMQ, whose names have no dots.
+const rocketTopic = "seckill-orders"
+
 // openBroker opens what the options name. None of them has to be there yet: events wait in the outbox.
 func openBroker(opts *Options, log *slog.Logger, s *stack) (broker outbox.Broker, err error) {
 	switch opts.Events.Broker {
@@ -55,6 +59,8 @@ func openBroker(opts *Options, log *slog.Logger, s *stack) (broker outbox.Broker
 		broker, err = rabbitmq.New(rabbitmq.Options{URL: opts.Events.AMQPURL, Exchange: eventStream, Groups: opts.Events.groups(), Log: log})
 	case "kafka":
 		broker, err = kafka.New(kafka.Options{Seeds: opts.Events.KafkaAddrs, Topic: eventStream, Log: log})
+	case "rocketmq":
+		broker, err = rocketmq.New(rocketmq.Options{NameServers: opts.Events.RocketMQAddrs, Topic: rocketTopic, Log: log})
 	default:
 		broker = inproc.New(inproc.Options{Groups: opts.Events.groups()})
 	}
@@ -92,7 +98,17 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 		}
 		jobs.Monitor.Alert = hook.Alert
 	}
-	return relay.Wake, a.schedule(opts, jobs)
+	wake = relay.Wake
+	if opts.Events.WakeOthers {
+		client, err := openRedisClient(opts, opts.Servers.RedisAddrs, &a.stack)
+		if err != nil {
+			return nil, err
+		}
+		waker := redisstream.NewWaker(client, eventStream+".wake", relay.Wake)
+		a.stack.run("waker", waker.Run)
+		wake = waker.Wake
+	}
+	return wake, a.schedule(opts, jobs)
 }
 
 // schedule runs the jobs: by a scheduler in this process, or by an XXL-Job administration server. Both on several
@@ -160,7 +176,7 @@ func Consume(ctx context.Context, opts Options, log *slog.Logger) (err error) {
 		return err
 	}
 	if opts.Events.Broker == "inproc" {
-		return errors.New("--broker=inproc carries events within one process only; consumers of their own need redis, rabbitmq or kafka")
+		return errors.New("--broker=inproc carries events within one process only; consumers of their own need redis, rabbitmq, kafka or rocketmq")
 	}
 	var s stack
 	defer func() {
@@ -195,9 +211,11 @@ func instanceName() string {
 
 // Events say how what happened to orders gets out of the shop.
 type Events struct {
-	Broker        string        `enum:"inproc,redis,rabbitmq,kafka" default:"inproc" help:"What carries events to consumers: ${enum}."`
+	Broker        string        `enum:"inproc,redis,rabbitmq,kafka,rocketmq" default:"inproc" help:"What carries events to consumers: ${enum}."`
 	AMQPURL       string        `name:"amqp-url" placeholder:"amqp://USER:PASS@HOST:5672/" help:"RabbitMQ, for --broker=rabbitmq."`
 	KafkaAddrs    []string      `placeholder:"HOST:9092,…" help:"Kafka, for --broker=kafka."`
+	RocketMQAddrs []string      `name:"rocketmq-addrs" placeholder:"HOST:9876,…" help:"Name servers of RocketMQ, for --broker=rocketmq."`
+	WakeOthers    bool          `help:"Wake the relays of other instances too, by Redis publish/subscribe, after each commit."`
 	Consume       bool          `default:"true" negatable:"" help:"Run the consumers in this process too."`
 	OutboxBatch   int           `default:"100" help:"Events that the relay claims and publishes together."`
 	OutboxKeep    time.Duration `default:"168h" help:"How long sent events are kept."`
@@ -225,6 +243,10 @@ func (o *Options) validateEvents() error {
 		return errors.New("--broker=rabbitmq needs --amqp-url")
 	case e.Broker == "kafka" && len(e.KafkaAddrs) == 0:
 		return errors.New("--broker=kafka needs --kafka-addrs")
+	case e.Broker == "rocketmq" && len(e.RocketMQAddrs) == 0:
+		return errors.New("--broker=rocketmq needs --rocketmq-addrs")
+	case e.WakeOthers && len(s.RedisAddrs) == 0:
+		return errors.New("--wake-others needs --redis-addrs")
 	case e.OutboxBatch < 1 || e.OutboxBatch > maxBatch:
 		return fmt.Errorf("--outbox-batch must be from 1 to %d", maxBatch)
 	case e.OutboxKeep < time.Hour:
