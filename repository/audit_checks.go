@@ -45,6 +45,10 @@ const eventsOf = `
 // refundsOf counts the payments of each order that are due for refund.
 const refundsOf = `(SELECT order_id, COUNT(*) AS due FROM payment WHERE refund_due = 1 GROUP BY order_id)`
 
+// purgedEvents tells how many events were removed once they were sent, into an archive or for good, and up to which time they
+// had been created. Of orders that are not younger, some events are gone.
+const purgedEvents = `(SELECT COALESCE(SUM(events), 0) AS events, MAX(latest_created_at) AS until FROM outbox_purged)`
+
 // effectsOf counts what the points consumer did for each order.
 const effectsOf = `(SELECT order_id, COUNT(*) AS effects FROM points_entry GROUP BY order_id)`
 
@@ -89,16 +93,29 @@ SELECT p.payment_id, p.order_id FROM payment p LEFT JOIN voucher_order o ON o.id
 SELECT o.id, o.status, o.close_reason, o.version, e.*, r.due FROM voucher_order o
   LEFT JOIN ` + eventsOf + ` e ON e.biz_id = o.id
   LEFT JOIN ` + refundsOf + ` r ON r.order_id = o.id
- WHERE e.biz_id IS NULL OR e.events <> o.version OR e.versions <> o.version OR e.latest <> o.version OR e.created <> 1
-    OR e.paid <> (o.status = 2) OR e.cancelled <> (o.status = 3 AND o.close_reason = 1)
-    OR e.expired <> (o.status = 3 AND o.close_reason = 2) OR e.refunds <> COALESCE(r.due, 0)`, false},
+ CROSS JOIN ` + purgedEvents + ` p
+ WHERE (p.until IS NULL OR o.created_at > p.until)
+   AND (e.biz_id IS NULL OR e.events <> o.version OR e.versions <> o.version OR e.latest <> o.version OR e.created <> 1
+     OR e.paid <> (o.status = 2) OR e.cancelled <> (o.status = 3 AND o.close_reason = 1)
+     OR e.expired <> (o.status = 3 AND o.close_reason = 2) OR e.refunds <> COALESCE(r.due, 0))`, false},
+	{7, "no order has more events than changes, after a purge", `
+SELECT o.id, o.version, e.* FROM voucher_order o JOIN ` + eventsOf + ` e ON e.biz_id = o.id CROSS JOIN ` + purgedEvents + ` p
+ WHERE o.created_at <= p.until AND (e.events > o.version OR e.versions <> e.events OR e.latest > o.version)`, false},
+	{7, "what was purged makes up for what is gone", `
+SELECT c.changes, e.events, p.events AS purged
+  FROM (SELECT COALESCE(SUM(version), 0) AS changes FROM voucher_order) c
+ CROSS JOIN (SELECT COUNT(*) AS events FROM outbox_event) e CROSS JOIN ` + purgedEvents + ` p
+ WHERE p.events > 0 AND c.changes <> e.events + p.events`, false},
 	{7, "no event stands without its order", `
 SELECT e.event_id, e.biz_type, e.biz_id FROM outbox_event e LEFT JOIN voucher_order o ON o.id = e.biz_id WHERE o.id IS NULL`, false},
 	{8, "no effect happened twice", `
 SELECT order_id, COUNT(*) AS effects FROM points_entry GROUP BY order_id HAVING COUNT(*) > 1`, false},
 	{8, "no effect without its event", `
-SELECT p.order_id, e.paid FROM ` + effectsOf + ` p LEFT JOIN ` + eventsOf + ` e ON e.biz_id = p.order_id
- WHERE COALESCE(e.paid, 0) = 0`, false},
+SELECT f.order_id, e.paid FROM ` + effectsOf + ` f
+  LEFT JOIN voucher_order o ON o.id = f.order_id
+  LEFT JOIN ` + eventsOf + ` e ON e.biz_id = f.order_id
+ CROSS JOIN ` + purgedEvents + ` p
+ WHERE COALESCE(e.paid, 0) = 0 AND (p.until IS NULL OR o.id IS NULL OR o.created_at > p.until)`, false},
 	{8, "every event was sent", `
 SELECT event_id, biz_type, biz_id, status, retry_count FROM outbox_event WHERE status <> 1`, true},
 	{8, "every paid order has its effect", `

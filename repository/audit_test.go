@@ -49,6 +49,12 @@ var wrongs = []struct {
 	{"every change of an order has its event", []string{"UPDATE voucher_order SET version = version + 1 WHERE id = {expired}"}},
 	{"every change of an order has its event", []string{"UPDATE outbox_event SET version = 1 WHERE biz_id = {paid}"}},
 	{"every change of an order has its event", []string{"DELETE FROM payment WHERE refund_due = 1"}},
+	{"no order has more events than changes, after a purge", []string{
+		"INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES ('ORDER_CREATED', 1, {now})",
+		"DELETE FROM outbox_event WHERE biz_id = {pending}", "UPDATE outbox_event SET version = 1 WHERE biz_id = {paid}"}},
+	{"what was purged makes up for what is gone", []string{
+		"INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES ('ORDER_CREATED', 2, {now})",
+		"DELETE FROM outbox_event WHERE biz_id = {pending}"}},
 	{"no event stands without its order", []string{"INSERT INTO outbox_event (event_id, biz_type, biz_id, version, payload, status," +
 		" next_retry_time, created_at, updated_at) VALUES ({id}, 'ORDER_CREATED', {id}, 1, '{}', 1, {now}, {now}, {now})"}},
 	{"no effect happened twice", []string{"INSERT INTO points_entry (order_id, user_id, points, created_at) VALUES ({paid}, 2, 10, {now})"}},
@@ -119,7 +125,7 @@ func brokenChecks(t *testing.T, db *DB) (names []string) {
 }
 
 // shopTables are all that the audit looks at.
-var shopTables = []string{"points_entry", "outbox_event", "payment", "voucher_order", "voucher_stock"}
+var shopTables = []string{"points_entry", "outbox_purged", "outbox_event", "payment", "voucher_order", "voucher_stock"}
 
 // keep copies the tables for restore.
 func keep(t *testing.T, db *DB) {
