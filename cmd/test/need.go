@@ -39,9 +39,15 @@ func needs() []need {
 		{"MariaDB", holds{onPath("mariadbd"), image(dbserver.MariaDBImage)}, []way{debian("mariadb-server"), pull(dbserver.MariaDBImage)}},
 		{"Redis", holds{onPath("redis-server")}, []way{debian("redis-server")}},
 		{"ZooKeeper", holds{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
+		{"Java, for Kafka and RocketMQ", holds{onPath("java")}, []way{debian("default-jre-headless")}},
+		{"Maven, for Kafka's and RocketMQ's servers", holds{onPath("mvn")}, []way{debian("maven")}},
+		{"RabbitMQ", holds{image(rabbitMQImage)}, []way{standins(), pull(rabbitMQImage)}},
 		{"MySQL", holds{image(dbserver.MySQLImage)}, []way{standins(), pull(dbserver.MySQLImage)}},
 	}
 }
+
+// rabbitMQImage is what repository/repotest/brokerserver runs.
+const rabbitMQImage = "rabbitmq:4.3"
 
 // obtain makes sure that the program is there, or says what was tried.
 func (n need) obtain(ctx context.Context) error {
