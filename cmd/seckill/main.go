@@ -112,6 +112,5 @@ func newParser(stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.DefaultEnvars("SECKILL"),
 		kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.UsageOnError(),
 	)
 }

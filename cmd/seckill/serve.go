@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"seckill/cmd/internal/app"
@@ -38,8 +39,5 @@ func (c *serveCmd) Run(ctx context.Context, out *output) error {
 	}
 	closing, cancel := context.WithTimeout(context.Background(), c.Shutdown.ShutdownTimeout)
 	defer cancel()
-	if err := shop.Close(closing); err != nil {
-		return err
-	}
-	return failed
+	return errors.Join(failed, shop.Close(closing))
 }

@@ -108,6 +108,10 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 	}()
 	a.stack.onClose("http server", func(ctx context.Context) error {
 		h.Drain()
+		select {
+		case <-time.After(opts.Shutdown.DrainDelay):
+		case <-ctx.Done():
+		}
 		// Half of the time for requests in hand; then their connections are cut, so that there is time for the rest.
 		if deadline, ok := ctx.Deadline(); ok {
 			var cancel context.CancelFunc

@@ -49,7 +49,7 @@ func newLocker(opts *Options, b backends) (lock.Locker, error) {
 // lockTimeout is how long an order waits for the lock's servers. A Redis in this process cannot be away, only as busy as
 // the process is.
 func (o *Options) lockTimeout() time.Duration {
-	if o.Servers.Embedded() {
+	if o.Servers.Embedded() && o.Lock.Lock == "redis" {
 		return max(o.Lock.LockTimeout, 2*time.Second)
 	}
 	return o.Lock.LockTimeout

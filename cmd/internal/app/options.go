@@ -93,6 +93,7 @@ type Log struct {
 
 // Shutdown says how the shop goes.
 type Shutdown struct {
+	DrainDelay      time.Duration `default:"0s" help:"How long to go on serving after readiness fails, so that load balancers notice: the interval of their probes."`
 	ShutdownTimeout time.Duration `default:"20s" help:"How long a shutdown may take until it is cut short."`
 }
 
@@ -128,6 +129,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--commit-timeout must be from 1s to %s", handler.WriteTimeout/2)
 	case c.ExpireEvery < 10*time.Millisecond, o.Lock.LockLease < time.Second, o.Lock.LockSession < time.Second, o.Lock.LockTimeout < time.Millisecond, o.Shutdown.ShutdownTimeout < time.Second:
 		return errors.New("--expire-every must be at least 10ms, --lock-lease, --lock-session and --shutdown-timeout 1s, --lock-timeout 1ms")
+	case o.Shutdown.DrainDelay < 0 || o.Shutdown.DrainDelay > o.Shutdown.ShutdownTimeout/2:
+		return errors.New("--drain-delay must be at most half of --shutdown-timeout: the other half is for what is in hand")
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
 		return errors.New("--user-rate and --address-rate must not be negative")
 	}
