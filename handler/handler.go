@@ -141,7 +141,7 @@ func (h *Handler) newEngine() (*gin.Engine, error) {
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
 	if err := e.SetTrustedProxies(h.cfg.TrustedProxies); err != nil {
-		return nil, fmt.Errorf("handler: trusted proxies: %w", err)
+		return nil, fmt.Errorf("trusted proxies: %w (each is an address or a network, such as 10.0.0.0/8)", err)
 	}
 	e.Use(h.log, h.recover)
 	h.routes(e)

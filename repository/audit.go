@@ -3,10 +3,13 @@ package repository
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"gorm.io/gorm"
+
+	"seckill/service"
 )
 
 // Audit is the machine's verdict over a database: does every invariant of the shop hold?
@@ -79,12 +82,15 @@ func (db *DB) Audit(ctx context.Context, opts AuditOptions) (Audit, error) {
 		}
 		return nil
 	})
+	if err != nil && (passing(err) || ctx.Err() != nil) {
+		err = service.Unavailable(err)
+	}
 	return audit, err
 }
 
 // snapshot runs fn in a transaction that sees one state of the database throughout.
 func (db *DB) snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return db.session(ctx).Connection(func(conn *gorm.DB) error {
+	return db.patient().session(ctx).Connection(func(conn *gorm.DB) error {
 		if db.dialect.name == mysqlDialect.name {
 			if err := conn.Exec("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").Error; err != nil {
 				return err
@@ -103,7 +109,17 @@ func (c auditCheck) run(tx *gorm.DB) (Finding, error) {
 	if f.OK {
 		return f, nil
 	}
-	return f, tx.Raw(c.offending+" LIMIT ?", auditRows).Scan(&f.Rows).Error
+	if err := tx.Raw(c.offending+" LIMIT ?", auditRows).Scan(&f.Rows).Error; err != nil {
+		return f, err
+	}
+	for _, row := range f.Rows {
+		for column, value := range row {
+			if id, ok := value.(int64); ok && (column == "id" || strings.HasSuffix(column, "_id")) {
+				row[column] = strconv.FormatInt(id, 10) // ids do not fit in the numbers of JSON's readers
+			}
+		}
+	}
+	return f, nil
 }
 
 // Err is nil if the verdict is good, else an error that names what is broken.

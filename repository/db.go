@@ -21,6 +21,7 @@ import (
 // DB is an open database. It is safe for use by many goroutines; Close it when the last of them is done.
 type DB struct {
 	gorm    *gorm.DB
+	slow    *DB // for what takes minutes, such as an audit: no time-out but the context's; nil: this one does
 	sql     *sql.DB
 	dialect dialect
 	version string
@@ -76,7 +77,33 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 		return nil, err
 	}
 	db.version = version.text
+	patient := cfg.Clone()
+	patient.ReadTimeout = 0
+	if db.slow, err = openPatient(patient, log); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return db, nil
+}
+
+// openPatient opens a few connections more, over which a statement may take its time before the first byte comes back.
+func openPatient(cfg *mysql.Config, log *slog.Logger) (*DB, error) {
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mysql dsn: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(4)
+	pool.SetMaxIdleConns(1)
+	pool.SetConnMaxIdleTime(sessionIdle / 2)
+	return open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), pool, mysqlDialect, log)
+}
+
+// patient is the database for what may take minutes.
+func (db *DB) patient() *DB {
+	if db.slow != nil {
+		return db.slow
+	}
+	return db
 }
 
 // settle sets what the shop relies on. A dsn may choose the rest.
@@ -144,7 +171,12 @@ func open(d gorm.Dialector, pool *sql.DB, own dialect, log *slog.Logger) (*DB, e
 func (db *DB) Ping(ctx context.Context) error { return db.sql.PingContext(ctx) }
 
 // Close closes all connections.
-func (db *DB) Close() error { return db.sql.Close() }
+func (db *DB) Close() error {
+	if db.slow != nil {
+		return errors.Join(db.slow.Close(), db.sql.Close())
+	}
+	return db.sql.Close()
+}
 
 // Stats tells how the connections are used.
 func (db *DB) Stats() sql.DBStats { return db.sql.Stats() }

@@ -37,7 +37,7 @@ func (db *DB) goose() (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectMySQL, db.sql, files, goose.WithLocker(locker))
+	return goose.NewProvider(goose.DialectMySQL, db.patient().sql, files, goose.WithLocker(locker))
 }
 
 // Migrate brings the schema up to date and returns the steps that it took. Several instances may call it at once.

@@ -61,7 +61,7 @@ func (e *Error) Is(target error) bool {
 
 // The refusals that carry nothing but their code, prepared once: the hot ones cost no allocation.
 var (
-	ErrNotFound    = &Error{Code: CodeNotFound, Message: "there is nothing here that is yours to see"}
+	ErrNotFound    = &Error{Code: CodeNotFound, Message: "there is no such thing, or it is not yours to see"}
 	ErrSoldOut     = &Error{Code: CodeSoldOut, Message: "sold out; a unit may come back when somebody does not pay"}
 	ErrInProgress  = &Error{Code: CodeInProgress, Message: "another request of yours for this voucher is being placed; ask again in a moment"}
 	ErrKeyReused   = &Error{Code: CodeKeyReused, Message: "this Idempotency-Key was used for another voucher; take a new one for a new order"}

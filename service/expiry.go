@@ -24,7 +24,7 @@ func (s *Shop) ExpireOrders(ctx context.Context) (int, error) {
 		if err := s.cfg.IDs.NextN(ctx, eventIDs); err != nil {
 			return closed, Unavailable(err)
 		}
-		returned, err := s.cfg.Orders.Expire(ctx, ids, eventIDs)
+		returned, err := s.expire(ctx, ids, eventIDs)
 		n := 0
 		for _, units := range returned {
 			n += int(units)
@@ -38,6 +38,29 @@ func (s *Shop) ExpireOrders(ctx context.Context) (int, error) {
 			return closed, err
 		}
 	}
+}
+
+// expire closes a batch, or, if the data of one of them is bad, each by itself: it must not keep the units of the others.
+func (s *Shop) expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idgen.ID]int64, error) {
+	returned, err := s.cfg.Orders.Expire(ctx, ids, eventIDs)
+	if CodeOf(err) != CodeInternal || len(ids) == 1 {
+		return returned, err
+	}
+	returned = map[idgen.ID]int64{}
+	for i, id := range ids {
+		one, err := s.cfg.Orders.Expire(ctx, ids[i:i+1], eventIDs[i:i+1])
+		if CodeOf(err) == CodeInternal {
+			s.cfg.Log.Error("an unpaid order cannot be closed", "order", id, "error", err)
+			continue
+		}
+		if err != nil {
+			return returned, err
+		}
+		for voucher, units := range one {
+			returned[voucher] += units
+		}
+	}
+	return returned, nil
 }
 
 // RunExpiry calls ExpireOrders every interval until ctx ends. A failure is logged and tried again at the next turn.

@@ -20,6 +20,8 @@ type sale struct {
 	orders   OrderStore
 	ttl      time.Duration
 
+	gone func() // called when it could not be read: whoever asks again starts anew
+
 	copy    atomic.Pointer[voucherCopy] // nil until the first is needed; set under mu
 	mu      sync.Mutex
 	reading *reading // under way; nil: none
@@ -48,6 +50,7 @@ type reading struct {
 func newSale(s *Shop, id idgen.ID) *sale {
 	sale := &sale{id: id, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
 	sale.soldOut.look = sale.look
+	sale.gone = func() { s.sales.CompareAndDelete(id, sale) }
 	return sale
 }
 
@@ -90,6 +93,9 @@ func (s *sale) read(r *reading) {
 		s.copy.Store(r.copy)
 	}
 	s.mu.Unlock()
+	if r.err != nil {
+		s.gone()
+	}
 	close(r.done)
 }
 

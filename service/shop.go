@@ -4,7 +4,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -94,7 +93,8 @@ func New(cfg Config) *Shop {
 func (s *Shop) Close(ctx context.Context) error { return s.commits.close(ctx) }
 
 // sale returns this instance's view of a voucher, and a copy of it that is at most Config.VoucherTTL old. However many
-// ask at first, the voucher is read once. One that does not exist leaves nothing behind, so strangers cannot fill the map.
+// ask at first, the voucher is read once. One that cannot be read leaves nothing behind, also if its callers have
+// left by then, so strangers cannot fill the map.
 func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, *voucherCopy, error) {
 	found, ok := s.sales.Load(id)
 	if !ok {
@@ -102,8 +102,5 @@ func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, *voucherCopy, erro
 	}
 	sale := found.(*sale)
 	voucher, err := sale.voucher(ctx)
-	if errors.Is(err, ErrNotFound) {
-		s.sales.CompareAndDelete(id, sale)
-	}
 	return sale, voucher, err
 }

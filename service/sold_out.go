@@ -12,7 +12,7 @@ import (
 //
 // A refusal rests on a read of the stock row that began after the request came in. Requests share such reads: all that
 // arrive while one is under way wait for the next. So a refusal is never stale, a unit that comes back is sold at once
-// on every instance, and the database sees some three thousand small reads a second at most instead of every request.
+// on every instance, and the database sees some three thousand small reads a second at most, of each instance, instead of every request.
 //
 // Somebody who holds an order must not be told "sold out" when asking again after a lost answer. So the latch keeps the
 // voucher's buyers, and knows by the counter of placed orders whether that list is complete.

@@ -55,6 +55,8 @@ func (c *compareCmd) Validate() error {
 		return errors.New("--lock and --commit-batch-max need at least one value each")
 	case c.Rounds < 1 || c.Clients < 1 || c.SellOut < 1:
 		return errors.New("--rounds, --clients and --sell-out must be at least 1")
+	case c.Clients > maxClients || c.SellOut > maxRequests || c.Orders > maxRequests:
+		return fmt.Errorf("--clients must be at most %d, --sell-out and --orders %d: each takes memory here", maxClients, maxRequests)
 	case c.Orders < 0 || (c.Orders == 0 && c.Duration <= 0):
 		return errors.New("--orders or --duration must be positive")
 	case !c.Embedded() && slices.Contains(c.Lock, "redis") && len(c.RedisAddrs) == 0:

@@ -40,6 +40,9 @@ func (c *demoCmd) Validate() error {
 	if c.Buyers < 1 || c.Stock < 1 || c.Duplicates < 1 || c.Clients < 1 {
 		return errors.New("--buyers, --stock, --duplicates and --clients must be at least 1")
 	}
+	if c.Buyers > maxRequests || c.Duplicates > maxDuplicates || c.Clients > maxClients {
+		return fmt.Errorf("--buyers must be at most %d, --duplicates %d, --clients %d: each takes memory here", maxRequests, maxDuplicates, maxClients)
+	}
 	if c.API.JWTKey == "" && !c.Servers.Embedded() {
 		c.API.JWTKey = rand.Text() + rand.Text() // this shop's tokens are used by nobody but the demo
 	}

@@ -48,11 +48,20 @@ Status 0 if nothing was oversold, sold twice to a user, answered as no shop shou
 good. Dropped arrivals are reported, not held against the shop: it, or this machine, is too slow for the rate.`
 }
 
-// Validate refuses what cannot be.
+// What one machine can play: a client is a connection, and of each user something is remembered.
+const (
+	maxClients    = 20_000
+	maxDuplicates = 1_000
+	maxRequests   = 100_000_000
+)
+
+// Validate names the first flag that cannot be.
 func (c *loadCmd) Validate() error {
 	switch {
 	case c.Clients < 1 || c.Rate < 0 || c.Requests < 0 || c.Duration < 0 || c.Users < 0 || c.FirstUser < 1 || c.Stock < 0 || c.Duplicates < 0:
 		return errors.New("--clients and --first-user must be at least 1, other numbers must not be negative")
+	case c.Clients > maxClients || c.Duplicates > maxDuplicates || c.Requests > maxRequests || c.Users > maxRequests:
+		return fmt.Errorf("--clients must be at most %d, --duplicates %d, --requests and --users %d: each takes memory here", maxClients, maxDuplicates, maxRequests)
 	case c.DupShare != nil && (*c.DupShare < 0 || *c.DupShare > 1):
 		return errors.New("--duplicate-share must be from 0 to 1")
 	case c.Voucher != "" && c.Stock != 0:

@@ -33,7 +33,7 @@ func (t *loadTokens) users() (*users, error) {
 	if t.TokenFile != "" {
 		return readTokens(t.TokenFile)
 	}
-	key, err := app.TokenKey(&app.Options{Servers: app.Servers{Data: t.Data}, API: app.API{JWTKey: t.JWTKey}})
+	key, err := app.KnownTokenKey(&app.Options{Servers: app.Servers{Data: t.Data}, API: app.API{JWTKey: t.JWTKey}})
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,10 @@ func (c *outboxListCmd) Run(ctx context.Context, out *output) error {
 		if err != nil {
 			return err
 		}
+		if len(entries) == 0 {
+			fmt.Fprintf(out.stdout, "no %s events; --state names others: pending, sent or failed\n", c.State)
+			return nil
+		}
 		table := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "event\ttype\torder\tversion\tattempts\tdue\tcreated")
 		for _, e := range entries {

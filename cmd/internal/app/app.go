@@ -46,6 +46,12 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	if err := a.startProfiles(ctx, opts.Log.Pprof); err != nil {
 		return err
 	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.API.Listen) // first: if the address is taken, nothing else is
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	a.listener = listener
+	a.stack.onClose("listener", func(context.Context) error { _ = listener.Close(); return nil }) // the server has, if it got that far
 	m := newMetrics()
 	b, err := openBackends(ctx, opts, a.log, &a.stack)
 	if err != nil {
@@ -96,9 +102,6 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 	h, err := handler.New(cfg)
 	if err != nil {
 		return err
-	}
-	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", opts.API.Listen); err != nil {
-		return fmt.Errorf("--listen: %w", err)
 	}
 	server := handler.NewServer("", h, a.log)
 	go func() {

@@ -14,19 +14,26 @@ import (
 // TokenKey is the key that signs tokens: the configured one, or in embedded mode one that is made at the first start
 // and kept in the data directory, readable by its owner only.
 func TokenKey(opts *Options) ([]byte, error) {
+	key, err := KnownTokenKey(opts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeTokenKey(filepath.Join(opts.Servers.Data, keyFile))
+	}
+	return key, err
+}
+
+const keyFile = "jwt.key"
+
+// KnownTokenKey is TokenKey for who only wants to use the key of a shop that is there.
+func KnownTokenKey(opts *Options) ([]byte, error) {
 	if opts.API.JWTKey != "" {
 		return []byte(opts.API.JWTKey), nil
 	}
 	if !opts.Servers.Embedded() {
 		return nil, errNoKey
 	}
-	path := filepath.Join(opts.Servers.Data, "jwt.key")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return makeTokenKey(path)
-	}
+	text, err := os.ReadFile(filepath.Join(opts.Servers.Data, keyFile))
 	if err != nil {
-		return nil, fmt.Errorf("token key: %w", err)
+		return nil, fmt.Errorf("no embedded shop has left its key in %s: start one with `seckill serve`, or name its --data or its --jwt-key: %w", opts.Servers.Data, err)
 	}
 	return []byte(strings.TrimSpace(string(text))), nil
 }
