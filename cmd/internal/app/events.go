@@ -81,6 +81,7 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 	store := repository.NewOutbox(b.db)
 	relay := outbox.NewRelay(outbox.Config{
 		Store: store, Broker: b.broker, Observer: outboxMetrics{m, a.log}, BatchSize: opts.Events.OutboxBatch,
+		Yield: outbox.Yield{Busy: busyCommits},
 	})
 	a.stack.run("relay", relay.Run)
 	jobs := outbox.Jobs{
@@ -256,3 +257,7 @@ func (o *Options) validateEvents() error {
 	}
 	return nil
 }
+
+// busyCommits is how many commits a second mean that the shop is busy and the relay makes way. A group commit takes up to
+// a few hundred orders, so that a saturated shop has only some dozen.
+const busyCommits = 10
