@@ -71,12 +71,17 @@ const MaxRequestID = 64
 
 // ValidRequestID refuses an idempotency key that is not 1 to MaxRequestID visible ASCII characters.
 func ValidRequestID(key string) error {
-	if key == "" || len(key) > MaxRequestID {
-		return Invalid("Idempotency-Key", "must have 1 to %d characters", MaxRequestID)
+	return validReference("Idempotency-Key", key)
+}
+
+// validReference refuses a client's name for something that is not 1 to MaxRequestID visible ASCII characters.
+func validReference(field, s string) error {
+	if s == "" || len(s) > MaxRequestID {
+		return Invalid(field, "must have 1 to %d characters", MaxRequestID)
 	}
-	for i := range len(key) {
-		if key[i] <= ' ' || key[i] > '~' {
-			return Invalid("Idempotency-Key", "must be visible ASCII characters")
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return Invalid(field, "must be visible ASCII characters")
 		}
 	}
 	return nil

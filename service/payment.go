@@ -23,7 +23,7 @@ func (p Payment) HasMoved() bool { return p.ID != "" }
 // refund and the error is CodeRefundDue; if it has not, the error is CodeOrderClosed, or nil for a paid order.
 func (s *Shop) PayOrder(ctx context.Context, user UserID, id idgen.ID, paymentID string) (Order, error) {
 	if paymentID != "" {
-		if err := validPaymentID(paymentID); err != nil {
+		if err := validReference("payment_id", paymentID); err != nil {
 			return Order{}, err
 		}
 	}
@@ -50,16 +50,4 @@ func (s *Shop) changeOrder(ctx context.Context, change func(eventID idgen.ID) (O
 		s.cfg.Changed()
 	}
 	return order, err
-}
-
-func validPaymentID(id string) error {
-	if len(id) > MaxRequestID {
-		return Invalid("payment_id", "must have 1 to %d characters", MaxRequestID)
-	}
-	for i := range len(id) {
-		if id[i] <= ' ' || id[i] > '~' {
-			return Invalid("payment_id", "must be visible ASCII characters")
-		}
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,9 +44,7 @@ func (c *auditCmd) Run(ctx context.Context, out *output) (err error) {
 		}
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(out.stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(audit); err != nil {
+		if err := out.json(audit); err != nil {
 			return err
 		}
 	} else {

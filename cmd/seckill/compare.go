@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -96,9 +95,7 @@ func (c *compareCmd) Run(ctx context.Context, out *output) error {
 		}
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(out.stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(result); err != nil {
+		if err := out.json(result); err != nil {
 			return err
 		}
 	} else {

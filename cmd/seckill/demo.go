@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -69,9 +68,7 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *output) (err er
 		return err
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(out.stdout)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(v)
+		err = out.json(v)
 	} else {
 		v.print(out.stdout)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,9 +114,7 @@ func (c *loadCmd) Run(ctx context.Context, out *output) error {
 		return err
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(out.stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(result); err != nil {
+		if err := out.json(result); err != nil {
 			return err
 		}
 	} else {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,13 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // output is where a command writes to.
 type output struct{ stdout, stderr io.Writer }
+
+// json prints v for programs, and so that people can read it too.
+func (o *output) json(v any) error {
+	encoder := json.NewEncoder(o.stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
 
 // logger writes to stderr as the options say.
 func (o *output) logger(opts app.Log) *slog.Logger {
