@@ -136,6 +136,21 @@ func (in *inbox) events() ([]outbox.Event, <-chan struct{}) {
 	return append([]outbox.Event(nil), in.got...), in.arrived
 }
 
+// share tells which of the events have arrived here, by id.
+func (in *inbox) share(of []outbox.Event) map[int64]bool {
+	mine, got := map[int64]bool{}, map[int64]bool{}
+	arrived, _ := in.events()
+	for _, e := range arrived {
+		got[e.ID] = true
+	}
+	for _, e := range of {
+		if got[e.ID] {
+			mine[e.ID] = true
+		}
+	}
+	return mine
+}
+
 // wait returns when each of the events has arrived at one of the inboxes.
 func wait(t *testing.T, want []outbox.Event, inboxes ...*inbox) {
 	t.Helper()
