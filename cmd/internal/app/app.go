@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"seckill/handler"
+	"seckill/handler/web"
 	"seckill/repository"
 	"seckill/service"
 	"seckill/service/idgen"
@@ -99,6 +100,11 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 	if opts.API.Metrics {
 		cfg.Metrics, cfg.Observe = m.handler(), m.request
 	}
+	page, err := web.New()
+	if err != nil {
+		return err
+	}
+	cfg.Web = page
 	h, err := handler.New(cfg)
 	if err != nil {
 		return err

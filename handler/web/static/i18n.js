@@ -1,0 +1,57 @@
+// Texts in the reader's language. A page brings its own dictionaries:
+//
+//   const { t } = i18n({ en: { 'left': '{n} left|{n} left' }, zh: { 'left': '剩余 {n} 件' } })
+//
+// A text may have a form for one and a form for many, parted by "|"; {n} chooses. Markup names its text by data-t, and the
+// text of its aria-label by data-t-label.
+
+import { kept } from './store.js'
+
+const stored = 'seckill.language'
+
+// detect is what was chosen here before, or else the browser's language.
+function detect() {
+  const chosen = kept.get(stored)
+  if (chosen === 'en' || chosen === 'zh') return chosen
+  return (navigator.languages ?? [navigator.language]).map(l => l.slice(0, 2)).find(l => l === 'en' || l === 'zh') ?? 'en'
+}
+
+export function i18n(dictionaries) {
+  const listeners = []
+  let lang = detect()
+
+  function t(key, values = {}) {
+    const text = dictionaries[lang][key] ?? dictionaries.en[key] ?? key
+    const [one, many = one] = text.split('|')
+    return (values.n === 1 ? one : many).replace(/\{(\w+)\}/g, (_, name) => {
+      const value = values[name]
+      return typeof value === 'number' ? value.toLocaleString(locale()) : value
+    })
+  }
+
+  const locale = () => (lang === 'zh' ? 'zh-CN' : 'en')
+
+  // apply puts the texts of the markup below root in place, and binds its switch.
+  function apply(root = document) {
+    document.documentElement.lang = locale()
+    for (const e of root.querySelectorAll('[data-t]')) e.textContent = t(e.dataset.t)
+    for (const e of root.querySelectorAll('[data-t-label]')) e.setAttribute('aria-label', t(e.dataset.tLabel))
+    if (dictionaries[lang].pageTitle) document.title = t('pageTitle')
+    const other = root.querySelector('[data-language]')
+    if (!other) return
+    other.textContent = lang === 'zh' ? 'English' : '中文'
+    other.lang = lang === 'zh' ? 'en' : 'zh-CN'
+    other.onclick = () => {
+      lang = lang === 'zh' ? 'en' : 'zh'
+      kept.set(stored, lang)
+      apply(root)
+      for (const listener of listeners) listener()
+    }
+  }
+
+  apply()
+  return {
+    t, apply, locale,
+    onchange: listener => listeners.push(listener),
+  }
+}
