@@ -103,18 +103,33 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{
-		cfg: cfg, tokens: tokens,
-		users:     newLimiter[service.UserID](cfg.UserLimit),
-		addresses: newLimiter[network](cfg.AddressLimit),
-		access:    sampler{perSecond: int64(cfg.AccessLog)},
-		prepared:  prepareProblems(),
-	}
+	h := newHandler(cfg)
+	h.tokens = tokens
+	h.users, h.addresses = newLimiter[service.UserID](cfg.UserLimit), newLimiter[network](cfg.AddressLimit)
 	h.buffers.New = func() any { b := make([]byte, cfg.BodyLimit+1); return &b }
-	if h.engine, err = h.newEngine(); err != nil {
+	if h.engine, err = h.newEngine(h.routes); err != nil {
 		return nil, err
 	}
 	return h, nil
+}
+
+// NewProbes builds a handler that answers nothing but /healthz, /readyz and /metrics, for a process that is no shop. Of
+// the configuration it needs Ready and Log, and heeds Metrics, Observe and AccessLog.
+func NewProbes(cfg Config) (*Handler, error) {
+	if cfg.Ready == nil || cfg.Log == nil {
+		return nil, errors.New("handler: Ready and Log are required")
+	}
+	cfg.setDefaults()
+	h := newHandler(Config{Ready: cfg.Ready, Log: cfg.Log, Metrics: cfg.Metrics, Observe: cfg.Observe, AccessLog: cfg.AccessLog})
+	var err error
+	if h.engine, err = h.newEngine(h.probes); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func newHandler(cfg Config) *Handler {
+	return &Handler{cfg: cfg, access: sampler{perSecond: int64(cfg.AccessLog)}, prepared: prepareProblems()}
 }
 
 func (c *Config) setDefaults() {
@@ -135,7 +150,7 @@ func (c *Config) setDefaults() {
 }
 
 // newEngine sets gin up so that each URL has one spelling and each refusal is ours.
-func (h *Handler) newEngine() (*gin.Engine, error) {
+func (h *Handler) newEngine(routes func(*gin.Engine)) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
@@ -144,7 +159,9 @@ func (h *Handler) newEngine() (*gin.Engine, error) {
 		return nil, fmt.Errorf("trusted proxies: %w (each is an address or a network, such as 10.0.0.0/8)", err)
 	}
 	e.Use(h.log, h.recover)
-	h.routes(e)
+	routes(e)
+	e.NoRoute(h.notFound)
+	e.NoMethod(h.methodNotAllowed)
 	return e, nil
 }
 

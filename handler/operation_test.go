@@ -60,6 +60,35 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// A process that is no shop has the same probes, and nothing else.
+func TestProbesAlone(t *testing.T) {
+	h, err := handler.NewProbes(handler.Config{Ready: ready, Log: noLog()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/healthz", 200}, {"HEAD", "/healthz", 200}, {"GET", "/readyz", 200}, {"POST", "/readyz", 405},
+		{"GET", "/metrics", 404}, {"GET", "/docs/", 404}, {"POST", place, 404}, {"GET", "/api/v1/vouchers", 404},
+	} {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, httptest.NewRequest(want.method, want.path, nil))
+		if answer.Code != want.status {
+			t.Errorf("%s %s: %d %s, want %d", want.method, want.path, answer.Code, answer.Body, want.status)
+		}
+	}
+	h.Drain()
+	answer := httptest.NewRecorder()
+	if h.ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil)); answer.Code != 503 {
+		t.Errorf("draining: %d", answer.Code)
+	}
+	if _, err := handler.NewProbes(handler.Config{Log: noLog()}); err == nil {
+		t.Error("ready, whatever is not there")
+	}
+}
+
 // logBuffer collects log lines as JSON.
 type logBuffer struct {
 	mu    sync.Mutex

@@ -9,13 +9,7 @@ import (
 // routes lists every route. open, user and admin (see endpoint.go) say who may call; what follows /api/v1 is limited in
 // rate, and its errors are problem+json.
 func (h *Handler) routes(e *gin.Engine) {
-	e.GET("/healthz", h.healthz)
-	e.HEAD("/healthz", h.healthz)
-	e.GET("/readyz", h.readyz)
-	e.HEAD("/readyz", h.readyz)
-	if h.cfg.Metrics != nil {
-		e.GET("/metrics", gin.WrapH(h.cfg.Metrics))
-	}
+	h.probes(e)
 	e.GET("/openapi.yaml", serveOpenAPI)
 	e.GET("/docs", func(c *gin.Context) { c.Redirect(http.StatusMovedPermanently, "/docs/") })
 	docs := newDocs()
@@ -52,7 +46,15 @@ func (h *Handler) routes(e *gin.Engine) {
 	if h.cfg.Guests {
 		v1.POST("/session/guest", h.open(h.guestSession))
 	}
+}
 
-	e.NoRoute(h.notFound)
-	e.NoMethod(h.methodNotAllowed)
+// probes are the routes for whoever looks after the process. Next to those of a shop, or alone: see NewProbes.
+func (h *Handler) probes(e *gin.Engine) {
+	e.GET("/healthz", h.healthz)
+	e.HEAD("/healthz", h.healthz)
+	e.GET("/readyz", h.readyz)
+	e.HEAD("/readyz", h.readyz)
+	if h.cfg.Metrics != nil {
+		e.GET("/metrics", gin.WrapH(h.cfg.Metrics))
+	}
 }

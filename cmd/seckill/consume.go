@@ -8,7 +8,8 @@ import (
 
 type consumeCmd struct {
 	app.Servers  `embed:"" group:"Servers"`
-	app.Events   `embed:"" group:"Events"`
+	app.Carrier  `embed:"" group:"Events"`
+	Listen       string `placeholder:"HOST:PORT" help:"Serve /healthz, /readyz and /metrics there. Off by default."`
 	app.Log      `embed:"" group:"Log"`
 	app.Shutdown `embed:"" group:"Shutdown"`
 }
@@ -18,8 +19,14 @@ func (consumeCmd) Help() string {
 The shop's instances may then serve with --no-consume. However many consume, each event takes effect once.`
 }
 
-// Run consumes until ctx ends.
+// Run consumes until ctx ends, or a consumer does.
 func (c *consumeCmd) Run(ctx context.Context, out *output) error {
-	opts := app.Options{Servers: c.Servers, Events: c.Events, Log: c.Log, Shutdown: c.Shutdown}
-	return app.Consume(ctx, opts, out.logger(c.Log))
+	opts := app.Options{Servers: c.Servers, Events: app.Events{Carrier: c.Carrier}, Log: c.Log, Shutdown: c.Shutdown}
+	opts.API.Listen = c.Listen
+	log := out.logger(c.Log)
+	consumers, err := app.StartConsumers(ctx, opts, log)
+	if err != nil {
+		return err
+	}
+	return untilDone(ctx, consumers, c.ShutdownTimeout, log)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"seckill/cmd/internal/app"
 )
@@ -31,13 +33,18 @@ func (c *serveCmd) Run(ctx context.Context, out *output) error {
 	if c.Servers.Embedded() {
 		fmt.Fprintf(out.stderr, "embedded shop at %s, data in %s; an admin's token: seckill token --user 1 --admin\n", shop.URL(), c.Servers.Data)
 	}
+	return untilDone(ctx, shop, c.Shutdown.ShutdownTimeout, log)
+}
+
+// untilDone waits until ctx ends or what runs fails, and closes it.
+func untilDone(ctx context.Context, running *app.App, timeout time.Duration, log *slog.Logger) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-		log.Info("shutting down", "within", c.Shutdown.ShutdownTimeout)
-	case failed = <-shop.Failed():
+		log.Info("shutting down", "within", timeout)
+	case failed = <-running.Failed():
 	}
-	closing, cancel := context.WithTimeout(context.Background(), c.Shutdown.ShutdownTimeout)
+	closing, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return errors.Join(failed, shop.Close(closing))
+	return errors.Join(failed, running.Close(closing))
 }

@@ -16,13 +16,13 @@ import (
 	"seckill/service/idgen"
 )
 
-// App is a running shop.
+// App is a running shop, or its consumers alone.
 type App struct {
 	DB     *repository.DB // for audits; closed by Close
 	JWTKey []byte
 
 	listener net.Listener
-	failed   chan error // the server's, if it ends by itself
+	failed   chan error // why it cannot go on
 	log      *slog.Logger
 	stack    stack
 }
@@ -32,13 +32,28 @@ func Start(ctx context.Context, opts Options, log *slog.Logger) (*App, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{log: log, failed: make(chan error, 1)}
+	a := newApp(log)
 	if err := a.start(ctx, &opts); err != nil {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.Shutdown.ShutdownTimeout)
-		defer cancel()
-		return nil, errors.Join(err, a.Close(closing))
+		return nil, a.abandon(ctx, &opts, err)
 	}
 	return a, nil
+}
+
+func newApp(log *slog.Logger) *App { return &App{log: log, failed: make(chan error, 1)} }
+
+// abandon closes what was opened by a start that failed.
+func (a *App) abandon(ctx context.Context, opts *Options, cause error) error {
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.Shutdown.ShutdownTimeout)
+	defer cancel()
+	return errors.Join(cause, a.Close(closing))
+}
+
+// fail tells whoever runs this that it cannot go on. The first cause counts.
+func (a *App) fail(cause error) {
+	select {
+	case a.failed <- cause:
+	default:
+	}
 }
 
 // start goes from what depends on nothing to what depends on all. Close goes the other way: no more requests, then no
@@ -47,12 +62,9 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	if err := a.startProfiles(ctx, opts.Log.Pprof); err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.API.Listen) // first: if the address is taken, nothing else is
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	if err := a.listen(ctx, opts); err != nil { // first: if the address is taken, nothing else is
+		return err
 	}
-	a.listener = listener
-	a.stack.onClose("listener", func(context.Context) error { _ = listener.Close(); return nil }) // the server has, if it got that far
 	m := newMetrics()
 	b, err := openBackends(ctx, opts, a.log, &a.stack)
 	if err != nil {
@@ -83,6 +95,17 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	return a.serve(ctx, opts, shop, ids, m)
 }
 
+// listen takes the address.
+func (a *App) listen(ctx context.Context, opts *Options) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.API.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	a.listener = listener
+	a.stack.onClose("listener", func(context.Context) error { _ = listener.Close(); return nil }) // the server has, if it got that far
+	return nil
+}
+
 // serve answers requests from now on.
 func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids idgen.Generator, m *metrics) error {
 	cfg := handler.Config{
@@ -109,10 +132,16 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 	if err != nil {
 		return err
 	}
+	a.answer(opts, h)
+	return nil
+}
+
+// answer serves what the handler answers, until the shop is closed.
+func (a *App) answer(opts *Options, h *handler.Handler) {
 	server := handler.NewServer("", h, a.log)
 	go func() {
 		if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-			a.failed <- err
+			a.fail(err)
 		}
 	}()
 	a.stack.onClose("http server", func(ctx context.Context) error {
@@ -132,7 +161,6 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 		}
 		return nil
 	})
-	return nil
 }
 
 // ready tells whether the database is there and migrated. That it is migrated once is enough.
@@ -140,10 +168,15 @@ func (a *App) ready() func(ctx context.Context) error {
 	return a.DB.Ping // Start refused a database that is not migrated
 }
 
-// URL is where the shop is.
-func (a *App) URL() string { return "http://" + a.listener.Addr().String() }
+// URL is where it is reached; "" if nowhere.
+func (a *App) URL() string {
+	if a.listener == nil {
+		return ""
+	}
+	return "http://" + a.listener.Addr().String()
+}
 
-// Failed gets an error if the shop stops serving by itself.
+// Failed gets an error if it stops by itself.
 func (a *App) Failed() <-chan error { return a.failed }
 
 // Close stops taking requests, finishes those in hand, gives back locks and leases, and closes all connections. What

@@ -30,16 +30,7 @@ func openBackends(ctx context.Context, opts *Options, log *slog.Logger, s *stack
 		return openEmbedded(ctx, opts, log, s)
 	}
 	b.jwtKey = []byte(opts.API.JWTKey)
-	if b.db, err = OpenDatabase(ctx, opts, log); err != nil {
-		return b, err
-	}
-	s.onClose("database", func(context.Context) error { return b.db.Close() })
-	if opts.Servers.Migrate {
-		_, err = b.db.Migrate(ctx)
-	} else {
-		err = b.db.Migrated(ctx)
-	}
-	if err != nil {
+	if b.db, err = openMigrated(ctx, opts, log, s); err != nil {
 		return b, err
 	}
 	if b.redis, err = openRedis(opts, opts.Servers.RedisAddrs, s); err != nil {
@@ -49,16 +40,28 @@ func openBackends(ctx context.Context, opts *Options, log *slog.Logger, s *stack
 	return b, err
 }
 
+// openMigrated opens the database and sees to it that its tables are up to date.
+func openMigrated(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (*repository.DB, error) {
+	db, err := OpenDatabase(ctx, opts, log)
+	if err != nil {
+		return nil, err
+	}
+	s.onClose("database", func(context.Context) error { return db.Close() })
+	if opts.Servers.Migrate {
+		_, err = db.Migrate(ctx)
+	} else {
+		err = db.Migrated(ctx)
+	}
+	return db, err
+}
+
 // openEmbedded fills the backends with an SQLite file, a Redis and a broker in this process.
 func openEmbedded(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (b backends, err error) {
 	if b.jwtKey, err = TokenKey(opts); err != nil {
 		return b, err
 	}
-	if b.db, err = OpenDatabase(ctx, opts, log); err != nil {
-		return b, err
-	}
-	s.onClose("database", func(context.Context) error { return b.db.Close() })
-	if _, err = b.db.Migrate(ctx); err != nil {
+	opts.Servers.Migrate = true // nobody else would
+	if b.db, err = openMigrated(ctx, opts, log, s); err != nil {
 		return b, err
 	}
 	if opts.Lock.Lock == "redis" {

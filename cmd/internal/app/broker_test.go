@@ -1,9 +1,7 @@
 package app
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"testing"
 	"time"
@@ -64,17 +62,12 @@ func TestEventsOverEveryBroker(t *testing.T) {
 }
 
 // consume runs the consumers until the test ends.
-func consume(t *testing.T, opts Options) {
+func consume(t *testing.T, opts Options) *App {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- Consume(ctx, opts, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("consume: %v", err)
-		}
-	})
+	running, err := StartConsumers(t.Context(), opts, quiet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeApp(t, running) })
+	return running
 }

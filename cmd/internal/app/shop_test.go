@@ -70,18 +70,25 @@ func optionsFor(t testing.TB, target dbtest.Database, redisAddr string) Options 
 // open starts a shop that is closed with the test. After the last one of a database was closed, the audit speaks.
 func open(t testing.TB, opts Options) *App {
 	t.Helper()
-	shop, err := Start(t.Context(), opts, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	shop, err := Start(t.Context(), opts, quiet(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := shop.Close(ctx); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { closeApp(t, shop) })
 	return shop
+}
+
+// quiet logs what is worth a warning to the test.
+func quiet(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func closeApp(t testing.TB, running *App) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := running.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
 }
 
 // mustAudit waits until the outbox is empty and audits.

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/redistest"
+	"seckill/service/outbox"
+)
+
+// Consumers alone tell whether they are well, as a shop does, and have no other route.
+func TestConsumersHaveProbes(t *testing.T) {
+	dbtest.EachServer(t, func(t *testing.T, server *dbtest.Server) {
+		opts := optionsFor(t, server.Create(), redistest.Start(t).Addr)
+		opts.Events.Broker = "redis"
+		consumers := consume(t, opts)
+		expect := func(path string, status int, text string) {
+			t.Helper()
+			if got, body := get(t, consumers.URL()+path); got != status || !strings.Contains(body, text) {
+				t.Errorf("%s: %d %s, want %d …%s…", path, got, body, status, text)
+			}
+		}
+		expect("/healthz", http.StatusOK, `"ok"`)
+		expect("/readyz", http.StatusOK, `"ready"`)
+		expect("/metrics", http.StatusOK, "seckill_db_connections_in_use")
+		expect("/api/v1/vouchers", http.StatusNotFound, `"not-found"`)
+		server.Pause()
+		defer server.Resume()
+		expect("/readyz", http.StatusServiceUnavailable, `"not-ready"`)
+		expect("/healthz", http.StatusOK, `"ok"`)
+	})
+}
+
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// endingBroker ends every subscription by itself.
+type endingBroker struct{ outbox.Broker }
+
+var errEnding = errors.New("this broker ends")
+
+func (endingBroker) Subscribe(context.Context, string, outbox.Handler) error { return errEnding }
+
+// Consumers that end by themselves end the process that is there for them, so that somebody starts it again.
+func TestConsumersThatEndAreTold(t *testing.T) {
+	opts := defaults(t)
+	opts.Events.Notify = true // two of them: one is told of, the other must not hang
+	consumers := newApp(quiet(t))
+	db, err := OpenDatabase(t.Context(), &opts, quiet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := consumers.startConsumers(&opts, db, endingBroker{}, newMetrics(), consumers.fail); err != nil {
+		t.Fatal(err)
+	}
+	defer closeApp(t, consumers)
+	select {
+	case err := <-consumers.Failed():
+		if !errors.Is(err, errEnding) {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("nobody was told")
+	}
+}
