@@ -47,6 +47,9 @@ type Config struct {
 	Metrics http.Handler                           // nil: no such route
 	Web     http.Handler                           // gets what no route matches, except below /api/; nil: not found
 
+	Board          Screen // for the routes of the live board; nil: no such routes
+	BoardForAdmins bool   // whether only admins may watch it
+
 	Guests   bool          // whether anybody may get a session of a new user; for demonstrations only
 	GuestTTL time.Duration // how long such a session lasts; default 1 h
 

@@ -43,6 +43,16 @@ func (h *Handler) routes(e *gin.Engine) {
 		v1.GET("/admin/audit", h.admin(h.audit))
 	}
 
+	if h.cfg.Board != nil {
+		watch := h.open
+		if h.cfg.BoardForAdmins {
+			watch = h.admin
+		}
+		v1.GET("/board", watch(h.showBoard))
+		v1.GET("/board/stream", watch(h.streamBoard))
+		v1.POST("/admin/board/marks", h.admin(h.markBoard))
+	}
+
 	if h.cfg.Guests {
 		v1.POST("/session/guest", h.open(h.guestSession))
 	}

@@ -62,6 +62,7 @@ var load = sync.OnceValues(func() (description, error) {
 	if err := doc.Validate(context.Background(), openapi3.EnableExamplesValidation()); err != nil {
 		return description{}, fmt.Errorf("apitest: openapi.yaml: %w", err)
 	}
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder) // the library knows none
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		return description{}, fmt.Errorf("apitest: openapi.yaml: %w", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"seckill/handler"
+	"seckill/handler/board"
 	"seckill/handler/web"
 	"seckill/repository"
 	"seckill/service"
@@ -24,6 +25,7 @@ type App struct {
 	listener net.Listener
 	failed   chan error // why it cannot go on
 	log      *slog.Logger
+	board    *board.Board // nil: there is none
 	stack    stack
 }
 
@@ -85,13 +87,14 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 		return err
 	}
 	shop := service.New(service.Config{
-		Orders: repository.NewOrders(b.db), Vouchers: repository.NewVouchers(b.db),
-		Locker: locker, IDs: ids, Log: a.log, Observer: orderMetrics{m}, Changed: wake,
+		Orders: m.meter.WatchOrders(repository.NewOrders(b.db)), Vouchers: repository.NewVouchers(b.db),
+		Locker: locker, IDs: ids, Log: a.log, Observer: orderWatch{orderMetrics{m}, m.meter}, Changed: wake,
 		LockScope: opts.lockScope(), BatchMax: opts.Commit.CommitBatchMax,
 		CommitConcurrency: opts.Commit.CommitConcurrency, QueueMax: opts.Commit.QueueMax, CommitTimeout: opts.Commit.CommitTimeout,
 	})
 	a.stack.onClose("orders", shop.Close)
 	a.stack.run("expiry", func(ctx context.Context) { shop.RunExpiry(ctx, opts.Commit.ExpireEvery) })
+	a.startBoard(opts, b, ids, m)
 	return a.serve(ctx, opts, shop, ids, m)
 }
 
@@ -128,6 +131,9 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 		return err
 	}
 	cfg.Web = page
+	if a.board != nil {
+		cfg.Board, cfg.BoardForAdmins = a.board, opts.boardAdminOnly()
+	}
 	h, err := handler.New(cfg)
 	if err != nil {
 		return err
@@ -139,6 +145,7 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 // answer serves what the handler answers, until the shop is closed.
 func (a *App) answer(opts *Options, h *handler.Handler) {
 	server := handler.NewServer("", h, a.log)
+	a.connectBoard(server)
 	go func() {
 		if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
 			a.fail(err)
@@ -146,6 +153,7 @@ func (a *App) answer(opts *Options, h *handler.Handler) {
 	}()
 	a.stack.onClose("http server", func(ctx context.Context) error {
 		h.Drain()
+		a.drainBoard()
 		select {
 		case <-time.After(opts.Shutdown.DrainDelay):
 		case <-ctx.Done():

@@ -59,7 +59,7 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 	}
 	store := repository.NewOutbox(b.db)
 	relay := outbox.NewRelay(outbox.Config{
-		Store: store, Broker: b.broker, Observer: outboxMetrics{m, a.log}, BatchSize: opts.Events.OutboxBatch,
+		Store: store, Broker: b.broker, Observer: relayWatch{outboxMetrics{m, a.log}, m.meter}, BatchSize: opts.Events.OutboxBatch,
 		Yield: outbox.Yield{Busy: busyCommits},
 	})
 	a.stack.run("relay", relay.Run)

@@ -23,6 +23,7 @@ func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *sl
 	journal := &idLog{log: log}
 	observe := func(e idgen.Event) {
 		m.idEvent(e)
+		m.meter.IDs(e)
 		journal.event(e)
 	}
 	ids, err := newIDs(ctx, opts, b, m, observe, s)

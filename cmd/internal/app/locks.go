@@ -25,7 +25,7 @@ func openLocker(opts *Options, b backends, m *metrics, log *slog.Logger, s *stac
 				Changed: func(open bool, cause error) { breakerChanged(m, log, open, cause) },
 			})
 		}
-		locker = lock.Observe(locker, m.locked)
+		locker = lock.Observe(locker, lockWatch(m))
 	}
 	s.onClose("locks", func(context.Context) error { return locker.Close() })
 	return locker, nil
@@ -57,6 +57,7 @@ func (o *Options) lockTimeout() time.Duration {
 
 func breakerChanged(m *metrics, log *slog.Logger, open bool, cause error) {
 	m.breaker("lock", open)
+	m.meter.LockBreaker(open)
 	if open {
 		log.Warn("the lock's servers are away; the shop goes on with the database alone", "error", cause)
 	} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"seckill/handler/board"
 	"seckill/handler/consumer"
 	"seckill/repository"
 	"seckill/service"
@@ -23,6 +24,7 @@ import (
 // metrics turns what the parts report into Prometheus metrics. No label takes a value that a client chooses.
 type metrics struct {
 	registry *prometheus.Registry
+	meter    *board.Meter // of the live board, which gets the same reports
 
 	httpRequests *prometheus.CounterVec
 	httpDuration *prometheus.HistogramVec
@@ -61,6 +63,7 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		registry:     r,
+		meter:        board.NewMeter(),
 		httpRequests: counter("http_requests_total", "Answered HTTP requests.", "method", "route", "status"),
 		httpDuration: histogram("http_request_duration_seconds", "Time to answer an HTTP request.", "method", "route"),
 		orders:       counter("orders_total", "Requests to place an order, by what became of them.", "outcome"),

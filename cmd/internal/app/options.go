@@ -21,6 +21,7 @@ type Options struct {
 	Commit   Commit   `embed:"" group:"Orders"`
 	Events   Events   `embed:"" group:"Events"`
 	API      API      `embed:"" group:"API"`
+	Board    Board    `embed:"" group:"API"`
 	Log      Log      `embed:"" group:"Log"`
 	Shutdown Shutdown `embed:"" group:"Shutdown"`
 }
@@ -134,7 +135,7 @@ func (o *Options) Validate() error {
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
 		return errors.New("--user-rate and --address-rate must not be negative")
 	}
-	return o.validateEvents()
+	return errors.Join(o.validateEvents(), o.validateBoard())
 }
 
 // maxBatch keeps a multi-row insert below SQLite's limit of 32,766 parameters and well below a packet of MySQL.

@@ -1,0 +1,61 @@
+package handler
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"seckill/handler/board"
+	"seckill/handler/jsonbody"
+	"seckill/service"
+)
+
+// Screen is what the handlers need of board.Board.
+type Screen interface {
+	Snapshot() []byte
+	Stream(w http.ResponseWriter, r *http.Request) error
+	Mark(text string)
+}
+
+// showBoard is GET /api/v1/board.
+func (h *Handler) showBoard(c *gin.Context) error {
+	write(c, http.StatusOK, typeJSON, h.cfg.Board.Snapshot())
+	return nil
+}
+
+// streamBoard is GET /api/v1/board/stream. It lasts as long as somebody watches.
+func (h *Handler) streamBoard(c *gin.Context) error {
+	err := h.cfg.Board.Stream(c.Writer, c.Request)
+	switch {
+	case errors.Is(err, board.ErrFull):
+		return notNow("as many watch the board as may; come back later")
+	case errors.Is(err, board.ErrClosed):
+		return notNow("the shop is shutting down")
+	}
+	return err
+}
+
+func notNow(detail string) error {
+	p := newProblem(service.CodeBusy, detail)
+	p.RetryAfter = 5
+	return p
+}
+
+// maxMark bounds a note on the line of events, in characters.
+const maxMark = 80
+
+// markBoard is POST /api/v1/admin/board/marks.
+func (h *Handler) markBoard(c *gin.Context) error {
+	var text string
+	if err := h.decode(c, jsonbody.Field{Name: "text", Into: &text, Required: true}); err != nil {
+		return err
+	}
+	if n := len([]rune(text)); n == 0 || n > maxMark {
+		return invalid("text", fmt.Sprintf("must have 1 to %d characters", maxMark))
+	}
+	h.cfg.Board.Mark(text)
+	c.Status(http.StatusNoContent)
+	return nil
+}

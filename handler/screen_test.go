@@ -1,0 +1,83 @@
+package handler_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"seckill/handler"
+	"seckill/handler/board"
+	"seckill/handler/token"
+)
+
+// fakeScreen streams one event, or refuses.
+type fakeScreen struct {
+	refusal error
+	marks   []string
+}
+
+func (s *fakeScreen) Snapshot() []byte {
+	return []byte(`{"instance":"a:1","id":"x-1","started_at":"2026-11-11T00:00:00Z","t":1,"figures":{"placed":1},
+		"vouchers":[],"instances":[{"name":"a:1","self":true,"placed":1}],"events":[{"n":1,"t":0,"kind":"started"}],"history":{"t":[1]}}`)
+}
+
+func (s *fakeScreen) Stream(w http.ResponseWriter, _ *http.Request) error {
+	if s.refusal != nil {
+		return s.refusal
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, err := io.WriteString(w, "data: {}\n\n")
+	return err
+}
+
+func (s *fakeScreen) Mark(text string) { s.marks = append(s.marks, text) }
+
+func TestWhoMayWatch(t *testing.T) {
+	for _, c := range []struct {
+		admins bool
+		who    []string
+		status int
+	}{
+		{false, nil, 200},
+		{true, nil, 401},
+		{true, as(t, 42, token.User), 403},
+		{true, as(t, 1, token.Admin), 200},
+	} {
+		a := serve(t, newFakeShop(), func(cfg *handler.Config) { cfg.BoardForAdmins = c.admins })
+		for _, path := range []string{"/api/v1/board", "/api/v1/board/stream"} {
+			if got := a.send("GET", path, "", c.who...); got.status != c.status {
+				t.Errorf("%s, admins only %v, as %.20q: %d %s", path, c.admins, c.who, got.status, got.body)
+			}
+		}
+	}
+}
+
+func TestStreamIsRefused(t *testing.T) {
+	for _, refusal := range []error{board.ErrFull, board.ErrClosed} {
+		a := serve(t, newFakeShop(), func(cfg *handler.Config) { cfg.Board = &fakeScreen{refusal: fmt.Errorf("wrapped: %w", refusal)} })
+		got := a.send("GET", "/api/v1/board/stream", "")
+		if got.status != 503 || got.header.Get("Retry-After") != "5" || !strings.Contains(got.body, `"code":"busy"`) {
+			t.Errorf("%v: %d %v %s", refusal, got.status, got.header, got.body)
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	screen := &fakeScreen{}
+	a := serve(t, newFakeShop(), func(cfg *handler.Config) { cfg.Board = screen })
+	mark := func(text string, who ...string) int {
+		return a.send("POST", "/api/v1/admin/board/marks", `{"text":"`+text+`"}`, who...).status
+	}
+	admin := as(t, 1, token.Admin)
+	if got := mark("the master is killed", as(t, 42, token.User)...); got != 403 {
+		t.Errorf("a user's mark: %d", got)
+	}
+	if got := []int{mark("主库已停", admin...), mark("", admin...), mark(strings.Repeat("é", 81), admin...)}; fmt.Sprint(got) != "[204 422 422]" {
+		t.Errorf("answers %v", got)
+	}
+	if len(screen.marks) != 1 || screen.marks[0] != "主库已停" {
+		t.Errorf("marks %q", screen.marks)
+	}
+}
