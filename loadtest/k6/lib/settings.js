@@ -1,0 +1,84 @@
+// What a script plays: the numbers of scenarios.json, which the Go load generator has as well, changed by variables
+// (k6 run -e RATE=500 sale.js). README.md, section "Load", lists them.
+
+/**
+ * @typedef {object} Settings
+ * @property {string} scenario
+ * @property {string} url        where the shop is
+ * @property {string} key        that signs tokens
+ * @property {number} stock      units of the voucher
+ * @property {number} users      who take turns
+ * @property {number} firstUser  number of the first of them
+ * @property {number} rate       arrivals a second
+ * @property {number} arrivals   in all
+ * @property {number} copies     how often an impatient buyer sends a request at the same time
+ * @property {number} copyShare  of the arrivals that are impatient, from 0 to 1
+ * @property {number} paySeconds until an unpaid order expires
+ * @property {number} payShare   of those who got an order: pay it
+ * @property {number} cancelShare of those who got an order: cancel it
+ * @property {number} vus        arrivals that are served at the same time, at most
+ * @property {number} settle     seconds to repeat a request whose outcome is unknown
+ * @property {number} timeout    seconds to wait for an answer
+ * @property {number} dropped    arrivals that may find nobody free
+ * @property {number} accepted   most milliseconds until 99 of 100 orders are answered
+ * @property {number} refused    most milliseconds until 99 of 100 refusals are answered
+ * @property {string} report     path of the reports, without .json and .html
+ */
+
+/**
+ * The variables' names are the settings' in capitals: COPY_SHARE is copyShare.
+ * @param {string} scenario
+ * @returns {Settings}
+ */
+export function settings(scenario) {
+  const numbers = JSON.parse(open(import.meta.resolve('../scenarios.json')))[scenario];
+  /** @type {(name: string, otherwise: number) => number} */
+  const number = (name, otherwise) => {
+    const text = __ENV[variable(name)];
+    const value = text === undefined || text === '' ? (numbers[name] ?? otherwise) : Number(text);
+    if (!Number.isFinite(value) || value < 0) {
+      throw new Error(`${variable(name)} is ${text}; it must be a number, 0 or more`);
+    }
+    return value;
+  };
+  const rate = number('rate', 0);
+  const seconds = number('seconds', 0);
+  return {
+    scenario, rate,
+    url: (__ENV.SHOP_URL || 'http://127.0.0.1:8080').replace(/\/+$/, ''),
+    key: key(),
+    stock: number('stock', 0), users: number('users', 0), firstUser: number('firstUser', 2),
+    arrivals: __ENV.SECONDS ? rate * seconds : number('arrivals', rate * seconds),
+    copies: number('copies', 1), copyShare: number('copyShare', 0), paySeconds: number('paySeconds', 900),
+    payShare: number('payShare', 0), cancelShare: number('cancelShare', 0),
+    vus: number('vus', Math.max(100, Math.ceil(rate / 2))),
+    settle: number('settle', 30), timeout: number('timeout', 15), dropped: number('dropped', 0),
+    accepted: number('accepted', 2000), refused: number('refused', 1000),
+    report: __ENV.REPORT || `k6-${scenario}`,
+  };
+}
+
+/** @param {string} name */
+function variable(name) {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}
+
+/** The key of the shop, itself or in a file: an embedded shop keeps it in data/jwt.key. */
+function key() {
+  if (__ENV.JWT_KEY) {
+    return __ENV.JWT_KEY;
+  }
+  if (__ENV.JWT_KEY_FILE) {
+    return open(__ENV.JWT_KEY_FILE).trim();
+  }
+  throw new Error('JWT_KEY or JWT_KEY_FILE is needed to sign tokens: the --jwt-key of the shop, or data/jwt.key of an embedded one');
+}
+
+/**
+ * A share of all numbers, evenly and always the same; a larger share includes a smaller one. As in loadtest/scenario.go.
+ * @param {number} n
+ * @param {number} share
+ */
+export function spread(n, share) {
+  return (n * 619) % 1000 < share * 1000;
+}
