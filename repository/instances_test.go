@@ -28,7 +28,7 @@ func TestInstancesHearOfEachOther(t *testing.T) {
 
 		// One that fell silent is told of with its age, and forgotten after an hour.
 		silence := func(d time.Duration) {
-			if err := s.db.session(t.Context()).Exec("UPDATE instance SET seen_at = "+s.db.dialect.nowPlus(-d)+" WHERE name = 'one'").Error; err != nil {
+			if err := s.db.session(t.Context()).Exec("UPDATE instance SET seen_at = " + s.db.dialect.nowPlus(-d) + " WHERE name = 'one'").Error; err != nil {
 				t.Fatal(err)
 			}
 		}
