@@ -156,6 +156,9 @@ func OpenSQLite(path string, log *slog.Logger) (*DB, error) {
 }
 
 func open(d gorm.Dialector, pool *sql.DB, own dialect, log *slog.Logger) (*DB, error) {
+	if err := checkGuard(log); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
 	db, err := gorm.Open(d, &gorm.Config{
 		SkipDefaultTransaction: true, // transactions are where inTx is
 		DisableAutomaticPing:   true,

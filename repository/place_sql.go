@@ -8,7 +8,6 @@ import (
 	"gorm.io/gorm"
 
 	"seckill/service"
-	"seckill/service/idgen"
 )
 
 // Outcomes of a transaction that is rolled back without a fault.
@@ -49,7 +48,7 @@ func (r *round) insertOrders(tx *gorm.DB, orders []candidate) ([]candidate, erro
 	args := make([]any, 0, columns*len(orders))
 	for _, c := range orders {
 		o := &c.Order
-		args = append(args, int64(o.ID), int64(o.VoucherID), int64(o.UserID), c.slot, o.RequestID,
+		args = append(args, int64(o.ID), int64(o.VoucherID), int64(o.UserID), slotOf(&c), o.RequestID,
 			int8(o.Status), o.Version, o.PriceCents, o.CreatedAt, o.PayBy)
 	}
 	result := tx.Exec("INSERT INTO voucher_order"+
@@ -93,24 +92,9 @@ func (r *round) inserted(tx *gorm.DB, orders []candidate) ([]candidate, error) {
 func (r *round) insertEvents(tx *gorm.DB, placed []candidate, now time.Time) error {
 	events := make([]event, len(placed))
 	for i, c := range placed {
-		events[i] = event{id: c.EventID, OrderEvent: service.NewOrderEvent(service.OrderCreated, &c.Order, now)}
+		events[i] = event{id: c.EventID, trace: c.TraceParent, OrderEvent: service.NewOrderEvent(service.OrderCreated, &c.Order, now)}
 	}
 	return appendEvents(tx, events, now)
-}
-
-// takeUnits is the guard: the units go only if they are there and the sale is on. now is when the orders were placed;
-// the end is also held against the time at which the row is reached, so that an instance that was paused in between
-// sells nothing afterwards.
-func takeUnits(tx *gorm.DB, d dialect, voucherID idgen.ID, n int, now time.Time) (taken bool, err error) {
-	var result *gorm.DB
-	if n == 1 {
-		result = tx.Exec("UPDATE voucher_stock SET stock = stock - 1, placed = placed + 1"+
-			" WHERE voucher_id = ? AND stock > 0 AND starts_at <= ? AND ends_at > "+d.nowLate, int64(voucherID), now)
-	} else {
-		result = tx.Exec("UPDATE voucher_stock SET stock = stock - ?, placed = placed + ?"+
-			" WHERE voucher_id = ? AND stock >= ? AND starts_at <= ? AND ends_at > "+d.nowLate, n, n, int64(voucherID), n, now)
-	}
-	return result.RowsAffected == 1, result.Error
 }
 
 // tuples is the text "(?,?),(?,?)" for rows of so many columns.
