@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -41,6 +42,8 @@ func needs() []need {
 		{"ZooKeeper", holds{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
 		{"Java, for Kafka and RocketMQ", holds{onPath("java")}, []way{debian("default-jre-headless")}},
 		{"Maven, for Kafka's and RocketMQ's servers", holds{onPath("mvn")}, []way{debian("maven")}},
+		{"Node, to check the types of the k6 scripts", holds{onPath("npm")}, []way{debian("npm")}},
+		{"k6", holds{onPath("k6"), file(goBin("k6"))}, []way{goInstall("go.k6.io/k6/v2@v2.2.0")}},
 		{"RabbitMQ", holds{image(rabbitMQImage)}, []way{standins(), pull(rabbitMQImage)}},
 		{"MySQL", holds{image(dbserver.MySQLImage)}, []way{standins(), pull(dbserver.MySQLImage)}},
 	}
@@ -126,6 +129,25 @@ func pull(name string) way {
 		possible: onPath("docker"),
 		get:      func(ctx context.Context) error { return command(ctx, "docker", "pull", "--quiet", name) },
 	}
+}
+
+// goInstall builds a program of another module. Nothing of it gets into ours.
+func goInstall(module string) way {
+	return way{
+		name:     "go install " + module,
+		possible: onPath("go"),
+		get:      func(ctx context.Context) error { return command(ctx, "go", "install", module) },
+	}
+}
+
+// goBin is where go install puts a program.
+func goBin(program string) string {
+	out, _ := exec.Command("go", "env", "GOBIN", "GOPATH").Output() // without Go, the program is found nowhere
+	bin, paths, _ := strings.Cut(strings.TrimRight(string(out), "\n"), "\n")
+	if bin == "" {
+		bin = filepath.Join(filepath.SplitList(paths + string(filepath.ListSeparator))[0], "bin")
+	}
+	return filepath.Join(bin, program)
 }
 
 func onPath(program string) func() bool {

@@ -12,22 +12,23 @@ import (
 // A negative control: shops that are wrong in one way each. The scripts have to tell.
 func TestScriptsFindDefects(t *testing.T) {
 	for name, defect := range map[string]struct {
-		shop  wrongShop
+		shop  *wrongShop
 		finds string
 	}{
-		"none":                    {wrongShop{}, ""},
-		"more orders than units":  {wrongShop{oversells: true}, "unaccounted"},
-		"sold below zero":         {wrongShop{oversells: true, admits: true}, "oversold"},
-		"an order for each copy":  {wrongShop{repeats: true}, "duplicates"},
-		"refused with units left": {wrongShop{miserly: true}, "undersold"},
-		"fails":                   {wrongShop{fails: true}, "unexpected"},
-		"the audit says so":       {wrongShop{auditFails: true}, "broken"},
+		"none":                    {&wrongShop{}, ""},
+		"more orders than units":  {&wrongShop{oversells: true}, "unaccounted"},
+		"sold below zero":         {&wrongShop{oversells: true, admits: true}, "oversold"},
+		"an order for each copy":  {&wrongShop{repeats: true}, "duplicates"},
+		"refused with units left": {&wrongShop{miserly: true}, "undersold"},
+		"fails":                   {&wrongShop{fails: true}, "unexpected"},
+		"the audit says so":       {&wrongShop{auditFails: true}, "broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			defect.shop.orders = map[string]int{}
-			server := httptest.NewServer(&defect.shop)
+			server := httptest.NewServer(defect.shop)
 			defer server.Close()
-			r, status := play(t, "sale", "SHOP_URL="+server.URL, "JWT_KEY=a key that no shop has, of 32 bytes", "ARRIVALS=40", "RATE=40", "USERS=40", "STOCK=10")
+			r, status := play(t, "sale", "SHOP_URL="+server.URL, "JWT_KEY=a key that no shop has, of 32 bytes", "ARRIVALS=40", "RATE=40", "EARLY=1", "USERS=40", "STOCK=10")
 			if defect.finds == "" {
 				if status != 0 || !r.OK {
 					t.Errorf("exit status %d, %+v", status, r.Defects)

@@ -11,10 +11,9 @@ import { settings } from './lib/settings.js';
 const s = settings('sale');
 
 // The shape of the load, in seconds and arrivals a second.
-const early = 3;
 const burst = Math.min(2, s.arrivals / s.rate);
 const [first, crowd, steady] = [s.rate / 10, s.rate / 2, s.rate / 2].map(Math.ceil);
-const tooEarly = Math.floor(early * (first + crowd) / 2);
+const tooEarly = Math.floor(s.early * (first + crowd) / 2);
 const rest = Math.max(0, s.arrivals - s.rate * burst) / steady;
 
 export const options = common(s, {
@@ -22,7 +21,7 @@ export const options = common(s, {
     executor: 'ramping-arrival-rate', timeUnit: '1s', startRate: first,
     preAllocatedVUs: s.vus, maxVUs: s.vus, gracefulStop: '60s',
     stages: [
-      { duration: `${early}s`, target: crowd },
+      { duration: `${Math.round(1000 * s.early)}ms`, target: crowd },
       { duration: '0s', target: s.rate }, // the sale opens
       { duration: `${burst}s`, target: s.rate },
       { duration: '0s', target: steady },
@@ -32,7 +31,7 @@ export const options = common(s, {
   },
 });
 
-export const setup = () => open(s, early);
+export const setup = () => open(s, s.early);
 
 /** @param {import('./lib/sale.js').Sale} sale */
 export default function (sale) {

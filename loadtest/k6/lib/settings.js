@@ -11,6 +11,7 @@
  * @property {number} firstUser  number of the first of them
  * @property {number} rate       arrivals a second
  * @property {number} arrivals   in all
+ * @property {number} early      seconds for which buyers come before the sale opens, where it opens during the run
  * @property {number} copies     how often an impatient buyer sends a request at the same time
  * @property {number} copyShare  of the arrivals that are impatient, from 0 to 1
  * @property {number} paySeconds until an unpaid order expires
@@ -49,7 +50,7 @@ export function settings(scenario) {
     key: key(),
     stock: number('stock', 0), users: number('users', 0), firstUser: number('firstUser', 2),
     arrivals: __ENV.SECONDS ? rate * seconds : number('arrivals', rate * seconds),
-    copies: number('copies', 1), copyShare: number('copyShare', 0), paySeconds: number('paySeconds', 900),
+    early: number('early', 3), copies: number('copies', 1), copyShare: number('copyShare', 0), paySeconds: number('paySeconds', 900),
     payShare: number('payShare', 0), cancelShare: number('cancelShare', 0),
     vus: number('vus', Math.max(100, Math.ceil(rate / 2))),
     settle: number('settle', 30), timeout: number('timeout', 15), dropped: number('dropped', 0),
