@@ -1,0 +1,62 @@
+// Buying one unit, from the click to an answer that stands.
+
+import { pause, persist, refused, uncertain } from './persist.js'
+import { kept } from './store.js'
+
+const soon = 5_000 // ms: who is early by less is served at the opening
+const stored = 'seckill.attempts'
+const resumable = 120_000 // ms: an older attempt is not sent again behind its buyer's back
+
+// newKey needs no secure context, unlike crypto.randomUUID: the shop may be watched over plain HTTP in a local network.
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
+
+// attempts are the requests whose outcome this browser does not know, so that a page that is loaded again can settle them.
+const attempts = {
+  all() {
+    try { return JSON.parse(kept.get(stored) ?? '{}') } catch { return {} }
+  },
+  put(a) { kept.set(stored, JSON.stringify({ ...this.all(), [a.voucher]: a })) },
+  remove(a) {
+    const all = this.all()
+    if (all[a.voucher]?.key !== a.key) return
+    delete all[a.voucher]
+    kept.set(stored, JSON.stringify(all))
+  },
+}
+
+// unsettled returns the attempts that a page before this one left behind.
+export function unsettled() {
+  return Object.values(attempts.all()).filter(a => {
+    const young = Date.now() - a.at < resumable
+    if (!young) attempts.remove(a)
+    return young
+  })
+}
+
+export const newAttempt = (voucher, token) => ({ voucher, token, key: newKey(), at: Date.now() })
+
+// buy sends an attempt until there is an answer, always with its own key: one key, one order. tell hears the states of
+// persist, and "buying", "in-progress" (another request of this user is being placed) and "opening" (a moment early).
+export async function buy(attempt, api, clock, tell) {
+  const send = async () => {
+    attempts.put(attempt)
+    const answer = await api.place(attempt.token, attempt.voucher, attempt.key)
+    if (uncertain.includes(answer.code)) attempt.unknown = true
+    else if (!attempt.unknown || ![...refused, 'in-progress'].includes(answer.code)) attempts.remove(attempt)
+    return answer
+  }
+  tell({ state: 'buying' })
+  for (let n = 0; ; n++) {
+    const answer = await persist(send, tell)
+    const early = answer.code === 'sale-not-started' ? Date.parse(answer.problem.voucher.starts_at) - clock.now() : Infinity
+    if (answer.code === 'in-progress' && n < 60) {
+      tell({ state: 'in-progress' })
+      await pause(Math.min(300 * 1.3 ** n, 3_000))
+    } else if (early < soon) {
+      tell({ state: 'opening' })
+      await pause(Math.max(early, 0) + 20)
+    } else {
+      return answer
+    }
+  }
+}
