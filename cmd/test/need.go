@@ -44,6 +44,7 @@ func needs() []need {
 		{"Maven, for Kafka's and RocketMQ's servers", holds{onPath("mvn")}, []way{debian("maven")}},
 		{"Node, to check the types of the k6 scripts", holds{onPath("npm")}, []way{debian("npm")}},
 		{"k6", holds{onPath("k6"), file(goBin("k6"))}, []way{goInstall("go.k6.io/k6/v2@v2.2.0")}},
+		{"Chromium, for the pages", holds{onPath("chromium"), onPath("google-chrome")}, []way{debian("chromium")}},
 		{"RabbitMQ", holds{image(rabbitMQImage)}, []way{standins(), pull(rabbitMQImage)}},
 		{"MySQL", holds{image(dbserver.MySQLImage)}, []way{standins(), pull(dbserver.MySQLImage)}},
 	}
