@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// kind is what an event is about.
+type kind string
+
+const (
+	noted  kind = "note"
+	fault  kind = "fault"  // something was broken
+	healed kind = "healed" // something was put right
+)
+
+// event is a moment of a drill.
+type event struct {
+	At   time.Duration `json:"at_ns"` // since the load began
+	Kind kind          `json:"kind"`
+	Text string        `json:"text"`
+}
+
+// timeline prints what happens while it happens, with what the load saw since the line before.
+type timeline struct {
+	begin time.Time
+	meter *meter
+	out   io.Writer
+
+	mu     sync.Mutex
+	events []event
+	last   time.Time // when the last line was printed
+	count  counts    // at that time
+}
+
+func newTimeline(out io.Writer, m *meter) *timeline {
+	now := time.Now()
+	fmt.Fprintf(out, "\n  %7s  %8s  %8s  %7s\n", "time", "orders/s", "errors/s", "p99")
+	return &timeline{begin: now, meter: m, out: out, last: now}
+}
+
+// note tells of something.
+func (t *timeline) note(format string, args ...any) { t.event(time.Now(), noted, format, args...) }
+
+// event tells of something that happened at a moment that may have passed.
+func (t *timeline) event(at time.Time, k kind, format string, args ...any) {
+	e := event{At: at.Sub(t.begin), Kind: k, Text: fmt.Sprintf(format, args...)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events = append(t.events, e)
+	t.line(e.At, e.mark()+e.Text)
+}
+
+// mark lets the eye find faults and their ends.
+func (e *event) mark() string {
+	switch e.Kind {
+	case fault:
+		return "✗ "
+	case healed:
+		return "✓ "
+	}
+	return "  "
+}
+
+// quiet is for how long nothing has to happen until there is a line without an event.
+const quiet = 2 * time.Second
+
+// tick prints a line if there was none for some time.
+func (t *timeline) tick() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.last) >= quiet {
+		t.line(now.Sub(t.begin), "")
+	}
+}
+
+// line prints rates since the last line; over less than a few dozen milliseconds they would mean nothing.
+func (t *timeline) line(at time.Duration, text string) {
+	figures := fmt.Sprintf("%8s  %8s  %7s", "", "", "")
+	if now := time.Now(); now.Sub(t.last) >= 200*time.Millisecond {
+		c := t.meter.take()
+		span := now.Sub(t.last).Seconds()
+		p99 := "–"
+		if c.accepted > 0 {
+			p99 = short(c.p99)
+		}
+		figures = fmt.Sprintf("%8s  %8s  %7s", humanize.Comma(int64(float64(c.accepted)/span+.5)), humanize.Comma(int64(float64(c.faults)/span+.5)), p99)
+		t.last = now
+	}
+	fmt.Fprintf(t.out, "  %6.1fs  %s  %s\n", at.Seconds(), figures, text)
+}
+
+// list returns the events so far.
+func (t *timeline) list() []event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]event(nil), t.events...)
+}

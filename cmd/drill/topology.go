@@ -1,0 +1,27 @@
+package main
+
+// The services of docker-compose.yml, as drills name them.
+const (
+	gateway        = "nginx"
+	shop1          = "shop-1"
+	shop2          = "shop-2"
+	eventsConsumer = "consumer"
+	mysqlServer    = "mysql"
+	redisMaster    = "redis-1" // at first
+	broker         = "rabbitmq"
+)
+
+var (
+	redisReplicas = []string{"redis-2", "redis-3"} // at first
+	redisServers  = []string{"redis-1", "redis-2", "redis-3"}
+	sentinels     = []string{"sentinel-1", "sentinel-2", "sentinel-3"}
+)
+
+// sentinelMaster is what the Sentinels call what they watch.
+const sentinelMaster = "seckill"
+
+// lockProfile is what a lock needs beside what is always there.
+var lockProfile = map[string]string{"redlock": "redlock", "zookeeper": "zookeeper"}
+
+// guardOffTag is the build tag of a shop without its guard.
+const guardOffTag = "seckill_guard_off"
