@@ -132,7 +132,7 @@ func closeOrders(tx *gorm.DB, orders []*service.Order, eventIDs []idgen.ID, reas
 		o.Status, o.CloseReason, o.ClosedAt, o.PayBy = service.Closed, reason, now, time.Time{}
 		o.Version++
 		ids[i] = o.ID
-		events[i] = event{id: eventIDs[i], OrderEvent: service.NewOrderEvent(kind, o, now)}
+		events[i] = event{id: eventIDs[i], trace: service.TraceParent(tx.Statement.Context), OrderEvent: service.NewOrderEvent(kind, o, now)}
 		units[o.VoucherID]++
 	}
 	err := exactly(len(orders), tx.Exec("UPDATE voucher_order SET status = ?, close_reason = ?, slot = NULL, pay_by = NULL,"+

@@ -52,6 +52,8 @@ type outboxRow struct {
 	Payload    []byte
 	RetryCount int
 	CreatedAt  dbTime
+
+	TraceParent string
 }
 
 // Claim reads due rows in the order of the index, without locks, and takes those of them that are still due.
@@ -94,7 +96,7 @@ func (o *Outbox) dueFrom(ctx context.Context, c outbox.Claim, offset int) (rows 
 	if c.Overdue > 0 || c.MinAttempts > 0 {
 		only = fmt.Sprintf(" AND (next_retry_time <= %s OR retry_count >= %d)", d.nowPlus(-c.Overdue), c.MinAttempts)
 	}
-	query := `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at
+	query := `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at, trace_parent
 		FROM outbox_event ` + d.useIndex("outbox_due") + `
 		WHERE status = ? AND next_retry_time <= ` + d.now + only + `
 		ORDER BY next_retry_time LIMIT ? OFFSET ?`

@@ -20,7 +20,7 @@ type deskRow struct {
 	NextRetryTime dbTime
 }
 
-const deskColumns = `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at, status, next_retry_time FROM outbox_event`
+const deskColumns = `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at, trace_parent, status, next_retry_time FROM outbox_event`
 
 func (r deskRow) entry() outbox.Entry {
 	e := outbox.Entry{Event: r.Row.event(), Attempts: r.Row.RetryCount, Due: r.NextRetryTime.Time}

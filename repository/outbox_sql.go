@@ -36,6 +36,7 @@ func newBatch(token string, rows []outboxRow, contended bool) outbox.Batch {
 func (r outboxRow) event() outbox.Event {
 	return outbox.Event{
 		ID: r.EventID, Type: r.BizType, Key: r.BizID, Version: r.Version, Payload: r.Payload, CreatedAt: r.CreatedAt.Time,
+		TraceParent: r.TraceParent,
 	}
 }
 

@@ -52,7 +52,7 @@ func appendNow(db *DB, tx *gorm.DB, events []event) error {
 
 func testEvents(ids ...int64) (events []event) {
 	for _, id := range ids {
-		events = append(events, event{idgen.ID(id), service.OrderEvent{
+		events = append(events, event{id: idgen.ID(id), OrderEvent: service.OrderEvent{
 			Type: service.OrderPaid, OrderID: idgen.ID(id), VoucherID: 1, UserID: 1, Status: "paid", Version: 1, PriceCents: 1000,
 		}})
 	}

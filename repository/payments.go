@@ -125,7 +125,7 @@ func recordPayment(tx *gorm.DB, o *service.Order, payment service.Payment, kind 
 	if err := tx.Create(&row).Error; err != nil {
 		return err
 	}
-	e := event{id: eventID, OrderEvent: service.NewOrderEvent(kind, o, now)}
+	e := event{id: eventID, trace: service.TraceParent(tx.Statement.Context), OrderEvent: service.NewOrderEvent(kind, o, now)}
 	e.PaymentID = reference
 	return appendEvents(tx, []event{e}, now)
 }

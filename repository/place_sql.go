@@ -92,7 +92,7 @@ func (r *round) inserted(tx *gorm.DB, orders []candidate) ([]candidate, error) {
 func (r *round) insertEvents(tx *gorm.DB, placed []candidate, now time.Time) error {
 	events := make([]event, len(placed))
 	for i, c := range placed {
-		events[i] = event{id: c.EventID, OrderEvent: service.NewOrderEvent(service.OrderCreated, &c.Order, now)}
+		events[i] = event{id: c.EventID, trace: c.TraceParent, OrderEvent: service.NewOrderEvent(service.OrderCreated, &c.Order, now)}
 	}
 	return appendEvents(tx, events, now)
 }

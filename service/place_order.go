@@ -62,7 +62,7 @@ func (s *Shop) placeOrder(ctx context.Context, req PlaceRequest) (order Order, r
 	// 4. The order's id, and that of its event. They stay the same however often the commit has to be repeated.
 	p := &Placement{
 		Order:     Order{VoucherID: req.VoucherID, UserID: req.UserID, RequestID: req.RequestID, PriceCents: voucher.PriceCents},
-		PayWithin: voucher.PayWithin,
+		PayWithin: voucher.PayWithin, TraceParent: TraceParent(ctx),
 	}
 	var ids [2]idgen.ID
 	if err := s.cfg.IDs.NextN(ctx, ids[:]); err != nil {

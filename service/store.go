@@ -13,6 +13,10 @@ type Placement struct {
 	EventID   idgen.ID      // of the event to be written with it
 	PayWithin time.Duration // sets Order.PayBy
 
+	// TraceParent names the trace that the order is placed in, as W3C's traceparent header does; "" for none. It goes
+	// with the event.
+	TraceParent string
+
 	// Err is the verdict: nil if the order stands, else an *Error.
 	Err error
 	// Replayed: the order had been placed by an earlier request with the same RequestID.

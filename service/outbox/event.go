@@ -19,4 +19,8 @@ type Event struct {
 	Version   int       // of the object, after the change: 1, 2, … Consumers settle a late event by it
 	Payload   []byte    // JSON; whoever holds the event may read it and must not change it
 	CreatedAt time.Time // by the database's clock, in UTC
+
+	// TraceParent names the trace that the event is part of, in the form of W3C's traceparent header; "" for none. The
+	// outbox and brokers carry it as it is: whoever can read it sees to it that it is worth reading.
+	TraceParent string
 }

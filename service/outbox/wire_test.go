@@ -21,6 +21,7 @@ func headers(e outbox.Event) func(string) string {
 func TestEventSurvivesTheWire(t *testing.T) {
 	for _, e := range []outbox.Event{
 		{ID: 1, Type: "T", Key: 2, Version: 3, Payload: []byte("{}"), CreatedAt: time.Unix(0, 0).UTC()},
+		{ID: 4, Type: "T", Key: 5, Version: 6, CreatedAt: time.Unix(0, 0).UTC(), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 		{ID: math.MaxInt64, Type: "秒杀", Key: math.MinInt64, Version: math.MaxInt32, CreatedAt: time.Date(2026, 2, 28, 23, 59, 59, 999999999, time.UTC)},
 	} {
 		got, err := outbox.ParseEvent(headers(e), e.Payload)

@@ -168,7 +168,7 @@ func (b *Broker) Close() error {
 const payloadField = "payload"
 
 func values(e outbox.Event) []any {
-	values := make([]any, 0, 12)
+	values := make([]any, 0, 14)
 	for _, h := range outbox.Headers(e) {
 		values = append(values, h.Name, h.Value)
 	}

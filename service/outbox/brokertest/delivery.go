@@ -34,6 +34,25 @@ func testContent(t *testing.T, c Config) {
 	}
 }
 
+func testTrace(t *testing.T, c Config) {
+	b := c.open(t, Topic(), "points")
+	in := subscribe(t, b, "points", nil)
+	ready(t, b, in)
+	events := Events(3)
+	events[0].TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	events[2].TraceParent = "00-ffffffffffffffffffffffffffffffff-00f067aa0ba902b7-00"
+	publish(t, b, events...)
+	wait(t, events, in)
+	got, _ := in.events()
+	for _, want := range events {
+		for _, e := range got {
+			if e.ID == want.ID && e.TraceParent != want.TraceParent {
+				t.Errorf("published with trace %q, arrived with %q", want.TraceParent, e.TraceParent)
+			}
+		}
+	}
+}
+
 func testBatches(t *testing.T, c Config) {
 	b := c.open(t, Topic(), "points")
 	in := subscribe(t, b, "points", nil)

@@ -50,6 +50,7 @@ func Run(t *testing.T, c Config) {
 		skip string // why the broker need not pass
 	}{
 		{"an event arrives as it was", testContent, ""},
+		{"the trace of an event goes with it", testTrace, ""},
 		{"every event of large and of parallel batches arrives", testBatches, ""},
 		{"every group gets every event", testGroups, ""},
 		{"subscriptions of a group share its events", testSharing, ""},

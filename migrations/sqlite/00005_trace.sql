@@ -1,0 +1,8 @@
+-- +goose Up
+
+-- The trace that an event's change was part of, as W3C's traceparent (https://www.w3.org/TR/trace-context/#traceparent-header):
+-- NULL, and free, unless the change was traced.
+ALTER TABLE outbox_event ADD COLUMN trace_parent VARCHAR(55) NULL;
+
+-- +goose Down
+ALTER TABLE outbox_event DROP COLUMN trace_parent;
