@@ -68,12 +68,14 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 		return err
 	}
 	m := newMetrics()
+	m.off = !opts.API.Metrics
 	b, err := openBackends(ctx, opts, a.log, &a.stack)
 	if err != nil {
 		return err
 	}
 	a.DB, a.JWTKey = b.db, b.jwtKey
 	m.watch(b.db)
+	m.watchRedis(b.redis)
 	ids, err := openIDs(ctx, opts, b, m, a.log, &a.stack)
 	if err != nil {
 		return err
@@ -94,6 +96,7 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 	})
 	a.stack.onClose("orders", shop.Close)
 	a.stack.run("expiry", func(ctx context.Context) { shop.RunExpiry(ctx, opts.Commit.ExpireEvery) })
+	a.startBooks(opts, m)
 	a.startBoard(opts, b, ids, m)
 	return a.serve(ctx, opts, shop, ids, m)
 }

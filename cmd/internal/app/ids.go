@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"seckill/repository"
 	"seckill/repository/ids/redisids"
@@ -89,32 +88,6 @@ func (noLog) Printf(string, ...any) {}
 
 // redisIDKey is where Redis counts.
 const redisIDKey = "ids:seckill"
-
-// watchSegment adds a segment's gauges, if there is one.
-func watchSegment(m *metrics) func(s *idgen.Segment, err error) (idgen.Generator, error) {
-	return func(s *idgen.Segment, err error) (idgen.Generator, error) {
-		if err != nil {
-			return nil, err
-		}
-		gauge := m.gauge
-		gauge("ids_segment_remaining", "Ids at hand.", func() float64 { return float64(s.Stats().Remaining) })
-		gauge("ids_segment_step", "Ids that the next load asks for.", func() float64 { return float64(s.Stats().Step) })
-		gauge("ids_waiting_calls", "Calls that wait for ids.", func() float64 { return float64(s.Stats().Waiting) })
-		gauge("ids_segment_load_seconds", "Time that the last load took.", func() float64 { return s.Stats().LastLoad.Seconds() })
-		return s, nil
-	}
-}
-
-func (m *metrics) watchSnowflake(s *idgen.Snowflake) {
-	m.gauge("ids_worker", "Worker id in use.", func() float64 { return float64(s.Stats().Worker) })
-	m.gauge("ids_ahead_seconds", "How far ids are ahead of the clock.", func() float64 { return s.Stats().Ahead.Seconds() })
-	m.gauge("ids_lease_left_seconds", "Time for which ids can be issued without a renewal.", func() float64 { return s.Stats().LeaseLeft.Seconds() })
-	m.gauge("ids_waiting_calls", "Calls that wait for ids.", func() float64 { return float64(s.Stats().Waiting) })
-}
-
-func (m *metrics) gauge(name, help string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "seckill_" + name, Help: help}, value))
-}
 
 // idLog writes down what a generator meets. A failure that is tried again every second is told once.
 type idLog struct {

@@ -56,7 +56,7 @@ func (o *Options) lockTimeout() time.Duration {
 }
 
 func breakerChanged(m *metrics, log *slog.Logger, open bool, cause error) {
-	m.breaker("lock", open)
+	m.breaker("lock", open, true) // it tells of changes only
 	m.meter.LockBreaker(open)
 	if open {
 		log.Warn("the lock's servers are away; the shop goes on with the database alone", "error", cause)

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"seckill/repository"
+)
+
+// bookMetrics show whether the books balance. It is the database's constraints that keep them so; an alert on these
+// metrics watches over what cannot happen.
+type bookMetrics struct {
+	total, stock, live    prometheus.Gauge
+	oversold, unaccounted prometheus.Gauge
+	read                  prometheus.Gauge
+	failures              prometheus.Counter
+}
+
+func newBookMetrics(f maker) bookMetrics {
+	units := f.gauge("units", "Units of the vouchers on sale, or so of late, in all of the shop: total, stock (left) and live (held by orders).", "state")
+	return bookMetrics{
+		total: units.WithLabelValues("total"), stock: units.WithLabelValues("stock"), live: units.WithLabelValues("live"),
+		oversold:    f.gauge("oversold_units", "Orders beyond the units of their voucher; cannot be anything but 0.").WithLabelValues(),
+		unaccounted: f.gauge("unaccounted_units", "By how much total and stock + live differ; cannot be anything but 0.").WithLabelValues(),
+		read:        f.gauge("books_read_timestamp_seconds", "When units and outbox were read last; 0: not yet.").WithLabelValues(),
+		failures:    f.counter("books_failures_total", "Times that units and outbox could not be read.").WithLabelValues(),
+	}
+}
+
+// The pace of reading the books: often enough for a graph, and at most a hundredth of the time.
+const (
+	bookPause  = 10 * time.Second
+	bookShare  = 100
+	bookRecent = 24 * time.Hour // a unit can come back after the sale, while orders may still be paid
+	bookTime   = 30 * time.Second
+)
+
+// bookkeeper reads the database for the metrics that no instance can know by itself.
+type bookkeeper struct {
+	db      *repository.DB
+	metrics *metrics
+	log     *slog.Logger
+}
+
+// startBooks reads them, if somebody asks for metrics.
+func (a *App) startBooks(opts *Options, m *metrics) {
+	if m.off {
+		return
+	}
+	m.waitLimit.Set(float64(opts.Commit.QueueMax))
+	a.stack.run("books", bookkeeper{db: a.DB, metrics: m, log: a.log}.run)
+}
+
+// run reads until ctx ends.
+func (k bookkeeper) run(ctx context.Context) {
+	for {
+		start := time.Now()
+		if err := k.read(ctx); err != nil && ctx.Err() == nil {
+			k.metrics.books.failures.Inc()
+			k.log.Warn("the books could not be read for the metrics", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(bookPause, bookShare*time.Since(start))):
+		}
+	}
+}
+
+func (k bookkeeper) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bookTime)
+	defer cancel()
+	books, err := k.db.Books(ctx, bookRecent)
+	if err != nil {
+		return err
+	}
+	m := k.metrics.books
+	m.total.Set(float64(books.Total))
+	m.stock.Set(float64(books.Stock))
+	m.live.Set(float64(books.Live))
+	m.oversold.Set(float64(books.Oversold))
+	m.unaccounted.Set(float64(books.Unaccounted))
+	if books.Oversold != 0 || books.Unaccounted != 0 {
+		k.log.Error("the books do not balance; seckill audit tells more", "oversold", books.Oversold, "unaccounted", books.Unaccounted)
+	}
+	backlog, err := repository.NewOutbox(k.db).Health(ctx, 0)
+	if err != nil {
+		return err
+	}
+	k.metrics.outboxBacklog(backlog)
+	m.read.SetToCurrentTime()
+	return nil
+}
