@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -46,34 +47,50 @@ func stateOf(v *service.Voucher) string {
 
 const (
 	shownVouchers  = 6
-	activeVouchers = 16               // remembered
-	focusTime      = 10 * time.Second // how long a voucher that nobody buys stays in focus while another one is bought
+	activeVouchers = 16              // remembered
+	cooling        = 3 * time.Second // in which the heat of a sale halves
 )
 
-// sales remembers which vouchers were sold here of late.
+// sales remembers how hot the sale of each voucher is here: how many orders were placed, those of long ago counting less.
 type sales struct {
-	mu   sync.Mutex
-	last map[idgen.ID]time.Time
+	mu  sync.Mutex
+	hot map[idgen.ID]heat
 }
 
-func (s *sales) sold(id idgen.ID, at time.Time) {
+// heat is a value as of a moment.
+type heat struct {
+	value float64
+	at    time.Time
+}
+
+func (h heat) now(at time.Time) float64 {
+	return h.value * math.Exp2(-float64(at.Sub(h.at))/float64(cooling))
+}
+
+func (s *sales) sold(id idgen.ID, orders int, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last == nil {
-		s.last = map[idgen.ID]time.Time{}
+	if s.hot == nil {
+		s.hot = map[idgen.ID]heat{}
 	}
-	s.last[id] = at
-	if len(s.last) > activeVouchers {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.last)), func(a, b idgen.ID) int { return s.last[a].Compare(s.last[b]) })
-		delete(s.last, oldest)
+	s.hot[id] = heat{s.hot[id].now(at) + float64(orders), at}
+	if len(s.hot) > activeVouchers {
+		coldest := slices.MinFunc(slices.Collect(maps.Keys(s.hot)), func(a, b idgen.ID) int {
+			return cmp.Compare(s.hot[a].now(at), s.hot[b].now(at))
+		})
+		delete(s.hot, coldest)
 	}
 }
 
-// of is when a voucher was sold last; zero if it was not.
-func (s *sales) of() map[idgen.ID]time.Time {
+// heats is how hot each is now.
+func (s *sales) heats(at time.Time) map[idgen.ID]float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.last)
+	heats := make(map[idgen.ID]float64, len(s.hot))
+	for id, h := range s.hot {
+		heats[id] = h.now(at)
+	}
+	return heats
 }
 
 // WatchOrders returns a store that is inner, and tells the meter which vouchers are sold.
@@ -89,7 +106,15 @@ type watchedOrders struct {
 // Place implements service.OrderStore.
 func (w watchedOrders) Place(ctx context.Context, voucherID idgen.ID, batch []*service.Placement) {
 	w.OrderStore.Place(ctx, voucherID, batch)
-	w.meter.sales.sold(voucherID, time.Now())
+	orders := 0
+	for _, p := range batch {
+		if p.Err == nil && !p.Replayed {
+			orders++
+		}
+	}
+	if orders > 0 {
+		w.meter.sales.sold(voucherID, orders, time.Now())
+	}
 }
 
 // shelf is the vouchers on the board: those that are sold here, and the newest ones.
@@ -109,12 +134,12 @@ func (s *shelf) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	active := s.meter.sales.of()
+	hot := s.meter.sales.heats(time.Now())
 	for _, v := range found {
-		delete(active, v.ID)
+		delete(hot, v.ID)
 	}
-	recent := slices.SortedFunc(maps.Keys(active), func(a, b idgen.ID) int { return active[b].Compare(active[a]) })
-	for _, id := range recent[:min(len(recent), shownVouchers-1)] {
+	hottest := slices.SortedFunc(maps.Keys(hot), func(a, b idgen.ID) int { return cmp.Compare(hot[b], hot[a]) })
+	for _, id := range hottest[:min(len(hottest), shownVouchers-1)] {
 		v, err := s.vouchers.Voucher(ctx, id)
 		if err != nil {
 			return err
@@ -127,13 +152,13 @@ func (s *shelf) read(ctx context.Context) error {
 
 // arrange puts the vouchers into the order in which they are shown, and what has happened to them on the line of events.
 func (s *shelf) arrange(now time.Time) []voucherView {
-	sold := s.meter.sales.of()
+	hot := s.meter.sales.heats(now)
 	s.notice(now)
-	s.refocus(sold)
+	s.refocus(hot)
 	slices.SortFunc(s.found, func(a, b service.Voucher) int {
 		return cmp.Or(
 			-cmp.Compare(flag(a.ID == s.focus), flag(b.ID == s.focus)),
-			sold[b.ID].Compare(sold[a.ID]),
+			cmp.Compare(hot[b.ID], hot[a.ID]),
 			cmp.Compare(b.ID, a.ID),
 		)
 	})
@@ -148,16 +173,16 @@ func (s *shelf) arrange(now time.Time) []voucherView {
 	return views
 }
 
-// refocus chooses the voucher that the board is about: one that is being bought, and the same one for as long as it is;
-// else one that is on sale; else the newest.
-func (s *shelf) refocus(sold map[idgen.ID]time.Time) {
+// refocus chooses the voucher that the board is about: the one that sells best, unless another one that was in focus sells
+// nearly as well; else one that is on sale; else the newest.
+func (s *shelf) refocus(hot map[idgen.ID]float64) {
 	best := s.focus
-	for id, at := range sold {
-		if at.Sub(sold[best]) > focusTime {
+	for id, h := range hot {
+		if h > 2*hot[best] || best != s.focus && h > hot[best] {
 			best = id
 		}
 	}
-	if sold[best].IsZero() {
+	if hot[best] == 0 {
 		best = 0
 		for _, v := range s.found {
 			if best == 0 || stateOf(&v) == onSale && v.ID > best {

@@ -1,0 +1,64 @@
+// The stream of the board, by fetch: unlike EventSource it can carry a token, and tells why it was refused.
+
+const silence = 5000 // the shop speaks every second
+
+// feed calls onMessage(type, data) for each message and onLink('live' | 'lost' | 'full' | 'token' | 'off') when that
+// changes, and goes on for as long as the page is there. The function that it returns starts anew, with another token.
+export function feed(url, { token, onMessage, onLink }) {
+  let lastID = '', failures = 0, current, timer
+
+  async function connect() {
+    clearTimeout(timer)
+    current?.abort()
+    const abort = current = new AbortController()
+    let wait = 0
+    try {
+      const headers = { Accept: 'text/event-stream' }
+      if (lastID) headers['Last-Event-ID'] = lastID
+      if (token()) headers.Authorization = 'Bearer ' + token()
+      const answer = await fetch(url, { headers, cache: 'no-store', signal: abort.signal })
+      if (answer.ok) await read(answer.body, abort)
+      else {
+        wait = 1000 * (answer.headers.get('Retry-After') ?? 0)
+        if (abort === current) onLink({ 401: 'token', 403: 'token', 404: 'off', 503: 'full' }[answer.status] ?? 'lost')
+        if (answer.status === 401 || answer.status === 403) return
+      }
+    } catch { /* broken, silent, or replaced by a newer one */ }
+    if (abort !== current) return
+    if (!wait) onLink('lost')
+    failures++
+    // Everybody comes back when an instance goes, but not at the same moment.
+    timer = setTimeout(connect, Math.max(wait, Math.min(250 * 2 ** failures, 8000)) * (0.75 + Math.random() / 2))
+  }
+
+  async function read(body, abort) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+    let rest = ''
+    for (;;) {
+      const watchdog = setTimeout(() => abort.abort(), silence)
+      const { done, value } = await reader.read()
+      clearTimeout(watchdog)
+      if (done || abort !== current) return
+      const messages = (rest + value).split('\n\n')
+      rest = messages.pop()
+      for (const message of messages) take(message)
+    }
+  }
+
+  function take(message) {
+    const field = {}
+    for (const line of message.split('\n')) {
+      const at = line.indexOf(': ')
+      field[line.slice(0, at)] = line.slice(at + 2)
+    }
+    if (!field.data) return
+    lastID = field.id ?? lastID
+    failures = 0
+    onLink('live')
+    onMessage(field.event ?? 'change', JSON.parse(field.data))
+  }
+
+  connect()
+  addEventListener('online', connect)
+  return connect
+}

@@ -1,0 +1,274 @@
+// The live board: what the shop does right now, for the wall during a sale or a drill.
+
+import { draw, ink, lane, span } from './board.chart.js'
+import { feed } from './board.feed.js'
+import { colourOf, texts } from './board.text.js'
+import { byId, el, text } from './dom.js'
+import { i18n } from './i18n.js'
+import { ofTab } from './store.js'
+
+const { t, onchange, locale } = i18n(texts)
+const calm = matchMedia('(prefers-reduced-motion: reduce)')
+const step = 500 // milliseconds between two points of a curve
+
+let board // the state as the shop tells it; undefined before the first snapshot
+let rows = [] // points of the curves: { t, dt, …figures }, of counters by how much they grew in dt
+let point // the figures when the last point was taken
+let recent = [] // [t, figures] of the last second, for rates
+let skew = -Infinity // the board's time minus this page's
+
+const counters = [
+  'placed', 'replayed', 'sold_out', 'already_ordered', 'in_progress', 'outside', 'mistaken', 'busy', 'unavailable', 'unknown',
+  'commits', 'committed', 'lock_granted', 'lock_held', 'lock_bypassed', 'lock_lost', 'lock_failed',
+]
+const answers = counters.slice(0, 10)
+const sum = (of, names) => names.reduce((all, name) => all + of[name], 0)
+
+// Numbers for people.
+
+const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
+const count = n => (n < 0 ? '–' : number(n, n < 10 && n % 1 ? 1 : 0))
+function time(us) {
+  if (us < 0) return '–'
+  if (us < 1000) return `${count(us)} µs`
+  const ms = us / 1000
+  return ms < 1000 ? `${number(ms, ms < 10 ? 1 : 0)} ms` : `${number(ms / 1000, ms < 10_000 ? 1 : 0)} s`
+}
+const clock = ms => new Date(ms).toLocaleTimeString(locale(), { hourCycle: 'h23' })
+const eventText = e => t('e:' + e.kind, { what: e.what ?? '' })
+
+// Charts. The legend has the value of the moment: it says in words what the curve shows.
+
+const rate = (...names) => row => (1000 * sum(row, names)) / row.dt
+const charts = [
+  { name: 'cStock', scale: 'linear', floor: 10, label: count, series: [
+    { name: 'stock', color: 's1', fill: true, value: r => r.stock },
+    { name: 'sold', color: 's2', value: r => (r.stock < 0 ? -1 : r.total - r.stock) },
+  ] },
+  { name: 'cAnswers', scale: 'log', floor: 100, label: count, series: [
+    { name: 'placed', color: 's3', fill: true, value: rate('placed') },
+    { name: 'replayed', color: 's2', value: rate('replayed') },
+    { name: 'sold_out', color: 's6', value: rate('sold_out') },
+    { name: 'already_ordered', color: 's5', value: rate('already_ordered') },
+    { name: 'in_progress', color: 's4', value: rate('in_progress') },
+    { name: 'outside', color: 'control', value: rate('outside', 'mistaken') },
+    { name: 'failed', color: 's1', value: rate('busy', 'unavailable', 'unknown') },
+  ] },
+  { name: 'cTime', scale: 'log', unit: 100, floor: 10_000, label: time, series: [
+    { name: 'p50', color: 's3', fill: true, value: r => r.p50 },
+    { name: 'p90', color: 's4', value: r => r.p90 },
+    { name: 'p99', color: 's1', value: r => r.p99 },
+  ] },
+  { name: 'cLocks', scale: 'log', floor: 100, label: count, series: [
+    { name: 'granted', color: 's3', fill: true, value: rate('lock_granted') },
+    { name: 'held', color: 's2', value: rate('lock_held') },
+    { name: 'bypassed', color: 's4', value: rate('lock_bypassed', 'lock_failed') },
+    { name: 'lockLost', color: 's1', value: rate('lock_lost') },
+  ] },
+  { name: 'cQueue', scale: 'log', floor: 100, label: count, series: [
+    { name: 'batch', color: 's2', fill: true, value: r => (r.commits ? r.committed / r.commits : 0) },
+    { name: 'queue', color: 's4', value: r => r.queue },
+  ] },
+  { name: 'cOutbox', scale: 'linear', floor: 100, label: count, series: [
+    { name: 'outbox', color: 's5', fill: true, value: r => r.outbox },
+    { name: 'oldest', color: 's4', own: true, floor: 1000, value: r => r.outbox_oldest, show: ms => (ms > 0 ? time(ms * 1000) : '–') },
+  ] },
+]
+
+function build() {
+  for (const chart of charts) {
+    chart.canvas = el('canvas', { 'aria-hidden': 'true' })
+    const legend = el('ul', { role: 'list' })
+    for (const s of chart.series) {
+      s.out = el('b', { class: 'number' }, '–')
+      s.words = el('span')
+      legend.append(el('li', { class: s.color }, s.words, ' ', s.out))
+    }
+    chart.title = el('h2')
+    byId('charts').append(el('figure', { class: 'card' }, el('figcaption', {}, chart.title, legend), chart.canvas))
+  }
+  for (const name of tiles) byId('tiles').append(el('div', {}, el('dt'), el('dd', {}, '–')))
+}
+
+const tiles = ['orders', 'orderRate', 'askRate', 'p99']
+
+function words() {
+  for (const chart of charts) {
+    text(chart.title, t(chart.name))
+    for (const s of chart.series) text(s.words, t(s.name))
+  }
+  tiles.forEach((name, i) => text(byId('tiles').children[i].firstChild, t(name)))
+  if (board) everything()
+}
+
+// What comes from the shop.
+
+function snapshot(data) {
+  board = data
+  skew = -Infinity
+  recent = []
+  point = { ...data.figures }
+  const h = data.history
+  rows = h.t.map((at, i) => {
+    const row = { t: at, dt: i ? at - h.t[i - 1] : step }
+    for (const name in h) if (name !== 't') row[name] = h[name][i]
+    return row
+  }).slice(1)
+  point.t = h.t.at(-1) ?? data.t
+}
+
+function change(data) {
+  Object.assign(board.figures, data.figures)
+  board.t = data.t
+  if (data.vouchers) board.vouchers = data.vouchers
+  if (data.instances) board.instances = data.instances
+  if (data.events) board.events.push(...data.events)
+}
+
+function onMessage(type, data) {
+  if (type === 'snapshot') snapshot(data)
+  else if (!board) return
+  else change(data)
+  skew = Math.max(skew - 1, board.t - performance.now())
+  const f = board.figures
+  recent.push([board.t, { ...f }])
+  while (recent.length > 2 && recent[1][0] < board.t - 1000) recent.shift()
+  if (board.t - point.t >= step) {
+    const row = { ...f, t: board.t, dt: board.t - point.t }
+    for (const name of counters) row[name] -= point[name]
+    rows.push(row)
+    point = { ...f, t: board.t }
+    while (rows[0].t < board.t - span - step) rows.shift()
+  }
+  if (data.vouchers) vouchers()
+  if (data.instances) instances()
+  if (data.events) events()
+}
+
+const now = () => Math.max(board.t, Math.min(board.t + 2000, performance.now() + skew))
+
+// What is shown.
+
+function everything() {
+  vouchers()
+  instances()
+  events()
+}
+
+function perSecond(names) {
+  const [from, before] = recent[0], [to, after] = recent.at(-1)
+  return to > from ? (1000 * (sum(after, names) - sum(before, names))) / (to - from) : 0
+}
+
+function numbers() {
+  const f = board.figures, v = board.vouchers[0]
+  const others = board.instances.filter(i => !i.self && !i.lost)
+  const more = name => others.reduce((all, i) => all + i[name], 0)
+  text(byId('left'), v ? count(f.stock) : '–')
+  byId('bar').firstChild.style.width = v && f.total > 0 ? `${(100 * f.stock) / f.total}%` : 0
+  const shown = [
+    v ? count(f.total - f.stock) : '–', count(Math.round(perSecond(['placed']) + more('order_rate'))),
+    count(Math.round(perSecond(answers) + more('answer_rate'))), time(f.p99),
+  ]
+  shown.forEach((value, i) => text(byId('tiles').children[i].lastChild, value))
+  const last = rows.at(-1)
+  if (last) for (const c of charts) for (const s of c.series) text(s.out, (s.show ?? c.label)(s.value(last)))
+  text(byId('clock'), clock(Date.parse(board.started_at) + now()))
+  health(f)
+}
+
+function chips(parent, list) {
+  while (parent.children.length < list.length) parent.append(el('li', { class: 'chip' }))
+  list.forEach(([words, level], i) => {
+    text(parent.children[i], words)
+    parent.children[i].dataset.level = level
+  })
+}
+
+function health(f) {
+  const away = (name, is, what = 'away') => [`${t(name)}: ${t(is ? what : 'ok')}`, is ? 'bad' : 'good']
+  const ids = f.worker < 0 ? count(f.ids_left) : `${t('worker')} ${f.worker}`
+  const ahead = f.ahead > 0 ? ` +${number(f.ahead)} ms` : ''
+  chips(byId('health'), [
+    away('database', f.database_away), away('lock', f.lock_open, 'bypass'), away('broker', f.broker_away),
+    [`${t('ids')}: ${f.ids_away ? t('away') : ids}${f.backup ? ` (${t('backup')})` : ''}${ahead}`, f.ids_away ? 'bad' : f.backup || f.ahead > 5 ? 'warn' : 'good'],
+  ])
+}
+
+function vouchers() {
+  const v = board.vouchers[0]
+  text(byId('title'), v ? v.title : t('nothing'))
+  text(byId('state'), v ? t(v.state) : '')
+  byId('state').dataset.level = { 'on-sale': 'good', 'sold-out': 'bad', coming: 'warn' }[v?.state] ?? ''
+  text(byId('of'), v ? t('left', { n: v.total }) : '')
+  table('vouchers', ['title', 'state', 'stock', 'total', 'orders'], board.vouchers.map(v => [
+    v.title, t(v.state), count(v.stock), count(v.total), count(v.placed),
+  ]))
+}
+
+function instances() {
+  const n = board.instances.length
+  text(byId('instance'), n > 1 ? t('many', { n, name: board.instance }) : board.instance)
+  table('instances', ['instance', 'state', 'orderRate', 'askRate', 'p99', 'queue', 'worker', 'ahead'], board.instances.map(i => [
+    i.name, t(i.lost ? 'gone' : i.self ? 'here' : 'serving'), count(i.order_rate ?? -1), count(i.answer_rate ?? -1), time(i.p99 ?? -1),
+    count(i.queue ?? -1), count(i.worker ?? -1), `${count(i.ahead ?? 0)} ms`,
+  ]))
+}
+
+function events() {
+  board.events = board.events.slice(-100)
+  const shown = board.events.slice(-12).reverse()
+  byId('events').replaceChildren(...shown.map(e => el('li', { class: colourOf(e.kind) },
+    el('time', {}, clock(Date.parse(board.started_at) + e.t)), ' ', el('span', {}, eventText(e)))))
+}
+
+function table(id, head, body) {
+  const [thead, tbody] = byId(id).children
+  thead.replaceChildren(el('tr', {}, ...head.map(name => el('th', { scope: 'col' }, t(name)))))
+  tbody.replaceChildren(...body.map(cells => el('tr', {}, ...cells.map((cell, i) => el(i ? 'td' : 'th', i ? { class: 'number' } : { scope: 'row' }, cell)))))
+}
+
+function figures() {
+  if (!document.querySelector('details').open) return
+  byId('figures').tBodies[0].replaceChildren(...Object.entries(board.figures).map(([name, value]) =>
+    el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'number' }, number(value)))))
+}
+
+// Ten times a second, or once for those who want less motion: digits that change faster nobody reads.
+
+let painted = 0, listed = 0
+
+function paint(at) {
+  requestAnimationFrame(paint)
+  if (!board || at - painted < (calm.matches ? 1000 : 100)) return
+  painted = at
+  numbers()
+  const colour = ink(), moment = now()
+  const marks = board.events.filter(e => e.t > moment - span).map(e => ({ t: e.t, colour: colourOf(e.kind), text: eventText(e) }))
+  for (const chart of charts) draw(chart, rows, moment, marks, colour)
+  lane(byId('lane'), marks, moment, colour, s => (s ? t('ago', { s }) : t('now')))
+  if (at - listed < 1000) return
+  listed = at
+  figures()
+}
+
+build()
+words()
+onchange(words)
+
+const tokenKey = 'seckill.board.token'
+const restart = feed('/api/v1/board/stream', {
+  token: () => ofTab.get(tokenKey),
+  onMessage,
+  onLink(state) {
+    text(byId('link'), t(state))
+    byId('link').dataset.level = state === 'live' ? 'good' : 'bad'
+    byId('token-form').hidden = state !== 'token'
+  },
+})
+byId('token-form').onsubmit = event => {
+  event.preventDefault()
+  ofTab.set(tokenKey, byId('token').value.trim())
+  restart()
+}
+requestAnimationFrame(paint)
