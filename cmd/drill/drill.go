@@ -56,7 +56,7 @@ var everyLock = []string{"none", "redis", "redlock", "zookeeper"}
 
 // drills lists every drill, in the order of the table.
 func drills() []drill {
-	return slices.Concat(redisDrills())
+	return slices.Concat(redisDrills(), holderDrills(), mysqlDrills(), brokerDrills(), instanceDrills())
 }
 
 // choose returns the drills of these names, in the order of the table; "all" stands for each.

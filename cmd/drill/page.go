@@ -26,7 +26,7 @@ func writePage(path string, results []*result) (err error) {
 }
 
 func page(w io.Writer, results []*result) error {
-	t, err := template.New("drill").Funcs(template.FuncMap{
+	t, err := template.New("page").Funcs(template.FuncMap{
 		"short": short, "seconds": func(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() },
 		"throughput": (*result).throughput, "latency": (*result).latency,
 		"sub": func(a, b int64) int64 { return a - b },

@@ -56,7 +56,7 @@ func (s *session) newPlay(st *stage, t *turn, set settings) (*run, error) {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(t.name)) // never fails
 	r := &run{
-		drill: t.drill, project: st.project, timeline: newTimeline(s.out, m), load: l, short: set.short, db: st.db, root: st.root,
+		drill: t.drill, project: st.project, timeline: newTimeline(s.out, m), load: l, lock: t.lock, short: set.short, db: st.db, root: st.root,
 		rand:  rand.New(rand.NewPCG(uint64(set.seed), name.Sum64())), //nolint:gosec // chance that can be repeated
 		heals: map[string]func(context.Context) error{},
 	}
@@ -87,10 +87,10 @@ func (r *run) perform(ctx context.Context, do func(context.Context, *run) error)
 		err = r.let(ctx, calm/2)
 	}
 	r.load.stop()
-	if err != nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	return r.finish(ctx)
+	return errors.Join(err, r.finish(ctx)) // also of a drill that failed it is worth knowing what became of the orders
 }
 
 // finish settles what was left open, sells the rest, and waits for the events' effects.

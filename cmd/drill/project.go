@@ -39,7 +39,7 @@ type composeService struct {
 }
 
 // The ports inside the containers that drills speak to.
-var drillPorts = map[string]int{shop1: 8080, shop2: 8080, mysqlServer: 3306}
+var drillPorts = map[string]int{shop1: 8080, shop2: 8080, eventsConsumer: 8080, mysqlServer: 3306}
 
 // newProject reads docker-compose.yml and writes what a drill changes about it: images of its own name, and ports that
 // are free on this machine. variables are those of the file.
@@ -124,7 +124,10 @@ func (p *project) writeOverride(image string) error {
 		if !p.isShop(name) {
 			continue
 		}
-		fmt.Fprintf(&b, "    image: %s\n    pull_policy: never\n    environment:\n      SECKILL_ACCESS_LOG: \"0\"\n", image)
+		fmt.Fprintf(&b, "    image: %s\n    pull_policy: never\n", image)
+		if len(p.env) > 0 {
+			b.WriteString("    environment:\n")
+		}
 		for _, key := range slices.Sorted(maps.Keys(p.env)) {
 			fmt.Fprintf(&b, "      %s: %q\n", key, p.env[key])
 		}

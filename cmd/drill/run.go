@@ -20,6 +20,7 @@ type run struct {
 	*timeline
 	load     *load
 	rand     *rand.Rand // chooses what is random: the moment of a fault, the instance that it hits
+	lock     string
 	short    bool
 	guardOff bool           // the shop was built without its guard
 	db       *repository.DB // as the shop's user
@@ -161,9 +162,9 @@ func (r *run) exec(ctx context.Context, service string, command ...string) (stri
 // --- What is waited for, and what has to hold ------------------------------------------------------------------------
 
 // patience is how long a drill waits for what has to come. It is no limit for what is measured: a machine may be slow.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
-// poll is how often is looked whether it has come.
+// poll is how often is looked whether it has come; less often if looking itself takes longer, so as not to be a load.
 const poll = 50 * time.Millisecond
 
 // until waits until the condition holds. An error of the condition means "not yet", and is told if it never does.
@@ -171,11 +172,12 @@ func (r *run) until(ctx context.Context, what string, condition func(context.Con
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
+		begin := time.Now()
 		ok, err := condition(ctx)
 		if ok && err == nil {
 			return nil
 		}
-		if !wait(ctx, poll) {
+		if !wait(ctx, max(poll, time.Since(begin))) {
 			return fmt.Errorf("it did not come about that %s: %w", what, errors.Join(err, context.Cause(ctx)))
 		}
 	}

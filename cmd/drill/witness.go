@@ -39,7 +39,7 @@ func (r *run) newWitnesses(ctx context.Context, n int) (*witnesses, error) {
 	}
 	for _, instance := range []string{shop1, shop2} {
 		base := "http://" + r.ports[instance]
-		if w.clients[instance], err = loadtest.NewClient(base, loadtest.ClientOptions{Timeout: sendTimeout, Token: r.load.token}); err != nil {
+		if w.clients[instance], err = loadtest.NewClient(base, loadtest.ClientOptions{Timeout: patience, Token: r.load.token}); err != nil {
 			return nil, err
 		}
 		// The instance knows the voucher from here on, so that asking for a unit begins with the lock.
