@@ -2,6 +2,7 @@ package board
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,8 +23,8 @@ func (b *Board) change(before *values, seen *shopView, events []Event) []byte {
 	if v := b.view.changedVouchers(seen); v != nil {
 		frame = appendJSON(append(frame, `,"vouchers":`...), v)
 	}
-	if b.view.instances != seen.instances {
-		frame = appendJSON(append(frame, `,"instances":`...), *b.view.instances)
+	if !slices.Equal(b.view.instances, seen.instances) {
+		frame = appendJSON(append(frame, `,"instances":`...), b.view.instances)
 	}
 	if len(events) > 0 {
 		frame = appendJSON(append(frame, `,"events":`...), events)
@@ -97,7 +98,7 @@ func (b *Board) encode() []byte {
 	doc = strconv.AppendInt(append(doc, `,"t":`...), b.at, 10)
 	doc = appendFigures(doc, &b.now, nil)
 	doc = appendJSON(append(doc, `,"vouchers":`...), b.view.changedVouchers(nil))
-	doc = appendJSON(append(doc, `,"instances":`...), *b.view.instances)
+	doc = appendJSON(append(doc, `,"instances":`...), b.view.instances)
 	events, _ := b.cfg.Meter.line.after(0)
 	told := events[:0]
 	for _, e := range events {

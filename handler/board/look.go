@@ -17,7 +17,7 @@ type OutboxHealth interface {
 // shopView is what was read from the database last. It is never changed, but replaced.
 type shopView struct {
 	vouchers  []voucherView // the one in focus comes first
-	instances *[]instanceView
+	instances []instanceView
 	outbox    outbox.Health
 	knows     bool // outbox was read
 	away      bool // the database did not answer last
@@ -64,7 +64,7 @@ func (l *look) init(cfg *Config, watched func() bool, report func() report) {
 	l.cfg, l.watched, l.report = cfg, watched, report
 	l.shelf = shelf{meter: cfg.Meter, vouchers: cfg.Vouchers}
 	l.peers = peers{meter: cfg.Meter, own: cfg.Instance, registry: cfg.Registry}
-	l.next.instances = &[]instanceView{}
+	l.next.instances = []instanceView{}
 	l.publish()
 }
 

@@ -126,7 +126,4 @@ func (p *peers) learn(self instanceView, all []service.Instance) {
 }
 
 // list is a copy, so that it can be handed to others.
-func (p *peers) list() *[]instanceView {
-	list := append([]instanceView{}, p.shown...)
-	return &list
-}
+func (p *peers) list() []instanceView { return append([]instanceView{}, p.shown...) }

@@ -1,0 +1,195 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"seckill/service"
+)
+
+// busyShop reports answers for a while.
+func busyShop(b *Board, d time.Duration) {
+	codes := []service.Code{"", service.CodeSoldOut, service.CodeInProgress, service.CodeReplayed, service.CodeUnknown}
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) {
+		b.cfg.Meter.Answered(codes[rand.IntN(len(codes))], time.Duration(rand.IntN(1e8)))
+		b.cfg.Meter.Waiting(rand.IntN(100))
+	}
+}
+
+// mustKnow fails unless what a viewer knows is what the board says.
+func mustKnow(t *testing.T, b *Board, got seen) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for f := range figures {
+		if got.Figures[figureNames[f]] != b.now[f] {
+			t.Errorf("%s: a viewer has %d, the board %d", figureNames[f], got.Figures[figureNames[f]], b.now[f])
+		}
+	}
+	if last := len(got.Events) - 1; last < 0 || got.Events[last].N != b.event {
+		t.Errorf("the last event is not %d: %v", b.event, got.Events)
+	}
+	for i := 1; i < len(got.Events); i++ {
+		if got.Events[i].N != got.Events[i-1].N+1 {
+			t.Errorf("events %d and %d follow each other", got.Events[i-1].N, got.Events[i].N)
+		}
+	}
+}
+
+// One who reads nothing, and one who reads too slowly, are cut off. All others see everything meanwhile, those that come
+// later too, and the shop is never waited for.
+func TestViewersSeeEverythingButForSlowOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = 8 * time.Second })
+		run(t, b)
+		began := time.Now()
+		stuck, slow := watch(t, b, time.Hour, ""), watch(t, b, 6*time.Second, "")
+		viewers := []*watcher{watch(t, b, 0, ""), watch(t, b, 0, ""), watch(t, b, 40*time.Millisecond, "")}
+		busyShop(b, 3*time.Second)
+		viewers = append(viewers, watch(t, b, 0, ""))
+		for name, w := range map[string]*watcher{"stuck": stuck, "slow": slow} {
+			if err := <-w.done; err != nil {
+				t.Errorf("%s: %v, after the stream had begun", name, err)
+			}
+			if passed := time.Since(began); passed > 20*time.Second {
+				t.Errorf("the %s viewer was cut off after %s only", name, passed)
+			}
+		}
+		busyShop(b, 10*time.Second)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i, w := range viewers {
+			got := w.read(t, seen{})
+			if mustKnow(t, b, got); got.Snapshots != 1 || got.Changes < 150 {
+				t.Errorf("viewer %d got %d snapshots and %d changes", i, got.Snapshots, got.Changes)
+			}
+		}
+		if n := b.hub.viewers(); n != len(viewers) {
+			t.Errorf("%d viewers are counted, there are %d", n, len(viewers))
+		}
+	})
+}
+
+func TestViewersComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, nil)
+		run(t, b)
+		first := watch(t, b, 0, "")
+		busyShop(b, 2*time.Second)
+		first.leave()
+		<-first.done
+		known := first.read(t, seen{})
+		other := watch(t, b, 0, "") // so that the board goes on at full pace
+		busyShop(b, 3*time.Second)
+		back := watch(t, b, 0, known.ID)
+		busyShop(b, time.Second)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		got := back.read(t, known)
+		if mustKnow(t, b, got); got.Snapshots != 1 {
+			t.Errorf("it got %d snapshots, though it had missed little", got.Snapshots)
+		}
+		other.leave()
+
+		// Whoever has missed too much, or was somewhere else, begins anew.
+		busyShop(b, 60*time.Second)
+		far := fmt.Sprintf("%s-%d", b.hub.name, 1<<40)
+		for _, id := range []string{known.ID, far, "OTHERRUN-7", b.hub.name + "-", b.hub.name + "--1", b.hub.name + "-x", b.hub.name, "999999999999999999999"} {
+			w := watch(t, b, 0, id)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			got := w.read(t, known)
+			if mustKnow(t, b, got); got.Snapshots != 2 {
+				t.Errorf("back with %q: %d snapshots", id, got.Snapshots)
+			}
+			w.leave()
+			<-w.done
+		}
+	})
+}
+
+func TestNoMoreThanMayWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, func(c *Config) { c.MaxViewers = 2 })
+		run(t, b)
+		one, two := watch(t, b, 0, ""), watch(t, b, 0, "")
+		synctest.Wait()
+		if err := <-watch(t, b, 0, "").done; !errors.Is(err, ErrFull) {
+			t.Errorf("a third viewer: %v", err)
+		}
+		one.leave()
+		if err := <-one.done; err != nil {
+			t.Error(err)
+		}
+		three := watch(t, b, 0, "")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for _, w := range []*watcher{two, three} {
+			mustKnow(t, b, w.read(t, seen{}))
+		}
+	})
+}
+
+// At shutdown viewers get the last that happened, and their streams end: at once, or, of one who does not read, when its
+// time is over.
+func TestCloseEndsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = 3 * time.Second })
+		stop := run(t, b)
+		viewers := []*watcher{watch(t, b, 0, ""), watch(t, b, 0, "")}
+		stuck := watch(t, b, time.Hour, "")
+		busyShop(b, time.Second)
+		began := time.Now()
+		b.Drain()
+		b.cfg.Meter.Answered("", time.Millisecond)
+		b.Close()
+		for _, w := range viewers {
+			if err := <-w.done; err != nil || time.Since(began) > 0 {
+				t.Errorf("%v after %s", err, time.Since(began))
+			}
+			got := w.read(t, seen{})
+			if mustKnow(t, b, got); got.kinds()[len(got.Events)-1] != Draining {
+				t.Errorf("the last event is not the end: %v", got.kinds())
+			}
+		}
+		<-stuck.done
+		if passed := time.Since(began); passed > 3*time.Second {
+			t.Errorf("the one who does not read was waited for for %s", passed)
+		}
+		if err := <-watch(t, b, 0, "").done; !errors.Is(err, ErrClosed) {
+			t.Errorf("after the end: %v", err)
+		}
+		b.Close() // once more does no harm
+		stop()
+		b.Mark("the board can be asked after its end too")
+		if document := b.Snapshot(); len(document) == 0 {
+			t.Error("no snapshot")
+		}
+	})
+}
+
+// A board on which nothing happens says so once a second, and looks at the database seldom if nobody watches.
+func TestQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shop := &fakeShop{}
+		b := newBoard(shop, nil)
+		run(t, b)
+		time.Sleep(time.Minute)
+		var unwatched, watched int
+		shop.change(func() { unwatched, shop.reads = shop.reads, 0 })
+		w := watch(t, b, 0, "")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		shop.change(func() { watched = shop.reads })
+		if got := w.read(t, seen{}); got.Changes < 58 || got.Changes > 65 {
+			t.Errorf("%d changes in a quiet minute", got.Changes)
+		}
+		if unwatched > 100 || watched < 300 || watched > 500 {
+			t.Errorf("the database was asked %d times without, and %d times with a viewer", unwatched, watched)
+		}
+	})
+}
