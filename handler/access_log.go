@@ -65,7 +65,7 @@ func (h *Handler) recover(c *gin.Context) {
 		case http.ErrAbortHandler: // the documented way to drop a connection
 			panic(cause)
 		}
-		h.cfg.Log.Error("panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		h.cfg.Log.ErrorContext(c.Request.Context(), "panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		err := fmt.Errorf("panic: %v", cause)
 		if c.Writer.Written() {
 			_ = c.Error(err)
@@ -73,6 +73,24 @@ func (h *Handler) recover(c *gin.Context) {
 		}
 		h.fail(c, err)
 		c.Abort()
+	}()
+	c.Next()
+}
+
+// trace lets Config.Trace look on.
+func (h *Handler) trace(c *gin.Context) {
+	if !isAPI(c.FullPath()) {
+		c.Next()
+		return
+	}
+	traced, answered := h.cfg.Trace(c.Writer, c.Request, c.FullPath())
+	c.Request = traced
+	defer func() {
+		var err error
+		if last := c.Errors.Last(); last != nil {
+			err = last.Err
+		}
+		answered(c.Writer.Status(), err)
 	}()
 	c.Next()
 }

@@ -75,6 +75,9 @@ type Config struct {
 	// Observe, if set, is told of every answered request. route is the pattern that matched, "" if none did. It must
 	// not block.
 	Observe func(method, route string, status int, took time.Duration)
+	// Trace, if set, is told of every request below /api/ before it is served. It returns the request to go on with, and
+	// what is called when it was answered, with the error that is the server's fault, if any.
+	Trace func(w http.ResponseWriter, r *http.Request, route string) (traced *http.Request, answered func(status int, err error))
 }
 
 // Rate is a token bucket.
@@ -161,7 +164,11 @@ func (h *Handler) newEngine(routes func(*gin.Engine)) (*gin.Engine, error) {
 	if err := e.SetTrustedProxies(h.cfg.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w (each is an address or a network, such as 10.0.0.0/8)", err)
 	}
-	e.Use(h.log, h.recover)
+	e.Use(h.log)
+	if h.cfg.Trace != nil {
+		e.Use(h.trace) // between the two: the log knows the trace, and the trace what became of a panic
+	}
+	e.Use(h.recover)
 	routes(e)
 	e.NoRoute(h.notFound)
 	e.NoMethod(h.methodNotAllowed)

@@ -53,7 +53,7 @@ func (o *observed) Acquire(ctx context.Context, key string, opts ...Option) (Lea
 	start := time.Now()
 	lease, err := o.inner.Acquire(ctx, key, opts...)
 	now := time.Now()
-	o.report(outcomeOf(lease, err), now.Sub(start))
+	o.report(OutcomeOf(lease, err), now.Sub(start))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (o *observed) Acquire(ctx context.Context, key string, opts ...Option) (Lea
 
 func (o *observed) Close() error { return o.inner.Close() }
 
-func outcomeOf(lease Lease, err error) Outcome {
+func OutcomeOf(lease Lease, err error) Outcome {
 	switch {
 	case err == nil && IsBypassed(lease):
 		return Bypassed
