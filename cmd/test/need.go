@@ -46,9 +46,13 @@ func needs() []need {
 		{"k6", holds{onPath("k6"), file(goBin("k6"))}, []way{goInstall("go.k6.io/k6/v2@v2.2.0")}},
 		{"Chromium, for the pages", holds{onPath("chromium"), onPath("google-chrome")}, []way{debian("chromium")}},
 		{"RabbitMQ", holds{image(rabbitMQImage)}, []way{standins(), pull(rabbitMQImage)}},
+		{"Prometheus", holds{image(prometheusImage)}, []way{standins(), pull(prometheusImage)}},
 		{"MySQL", holds{image(dbserver.MySQLImage)}, []way{standins(), pull(dbserver.MySQLImage)}},
 	}
 }
+
+// prometheusImage is what checks the rules, as in docker-compose.yml.
+const prometheusImage = "prom/prometheus:v3.5.3"
 
 // rabbitMQImage is what repository/repotest/brokerserver runs.
 const rabbitMQImage = "rabbitmq:4.3"
