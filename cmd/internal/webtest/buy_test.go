@@ -192,7 +192,7 @@ func TestBusyShopIsAskedAgain(t *testing.T) {
 	s.breaks(func(r *http.Request) fault {
 		if isOrder(r) && busy < 2 {
 			busy++
-			return fault{answer: refusal(http.StatusServiceUnavailable, "busy", "Retry-After", "2")}
+			return fault{answer: refusal(http.StatusServiceUnavailable, "busy")}
 		}
 		return fault{}
 	})

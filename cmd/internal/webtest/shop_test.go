@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -148,15 +149,20 @@ func (s *shop) sent() []string {
 	return append([]string(nil), s.keys...)
 }
 
-// refusal is an answer of the shop that is made here.
-func refusal(status int, code string, header ...string) func(http.ResponseWriter) {
+// refusal is an answer of the shop that is made here, with more members if need be. Busy shops want to be asked again
+// after two seconds.
+func refusal(status int, code string, more ...map[string]any) func(http.ResponseWriter) {
+	problem := map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": "as the test wants it"}
+	for _, members := range more {
+		maps.Copy(problem, members)
+	}
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/problem+json")
-		for i := 0; i+1 < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "2")
 		}
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": "as the test wants it"})
+		_ = json.NewEncoder(w).Encode(problem)
 	}
 }
 
