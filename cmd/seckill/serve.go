@@ -24,6 +24,7 @@ given back, all within --shutdown-timeout.`
 
 // Run serves until ctx ends.
 func (c *serveCmd) Run(ctx context.Context, out *output) error {
+	defer relaxGC()()
 	log := out.logger(c.Log)
 	shop, err := app.Start(ctx, c.Options, log)
 	if err != nil {
