@@ -28,7 +28,7 @@ func TestScriptsFindDefects(t *testing.T) {
 			defect.shop.orders = map[string]int{}
 			server := httptest.NewServer(defect.shop)
 			defer server.Close()
-			r, status := play(t, "sale", "SHOP_URL="+server.URL, "JWT_KEY=a key that no shop has, of 32 bytes", "ARRIVALS=40", "RATE=40", "EARLY=1", "USERS=40", "STOCK=10")
+			r, status := play(t, "sale", "SECKILL_URL="+server.URL, "SECKILL_JWT_KEY=a key that no shop has, of 32 bytes", "ARRIVALS=40", "RATE=40", "EARLY=1", "USERS=40", "STOCK=10")
 			if defect.finds == "" {
 				if status != 0 || !r.OK {
 					t.Errorf("exit status %d, %+v", status, r.Defects)

@@ -1,6 +1,6 @@
 // Few users who repeat themselves many times at once: each gets one order and no second.
 //
-//   k6 run -e JWT_KEY_FILE=data/jwt.key duplicates.js
+//   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/duplicates.js
 import exec from 'k6/execution';
 import { Buyer, judge, open, options as common } from './lib/sale.js';
 import { report } from './lib/report.js';

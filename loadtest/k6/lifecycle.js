@@ -1,6 +1,6 @@
 // Orders are placed, paid or cancelled, and looked up; what is cancelled is sold again.
 //
-//   k6 run -e JWT_KEY_FILE=data/jwt.key lifecycle.js
+//   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/lifecycle.js
 import exec from 'k6/execution';
 import { Buyer, judge, open, options as common } from './lib/sale.js';
 import { report } from './lib/report.js';

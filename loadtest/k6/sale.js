@@ -2,7 +2,7 @@
 // half of that rate. A share of them is impatient and sends each request several times at once. Who came too early comes
 // again.
 //
-//   k6 run -e JWT_KEY_FILE=data/jwt.key sale.js
+//   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/sale.js
 import exec from 'k6/execution';
 import { Buyer, judge, open, options as common } from './lib/sale.js';
 import { report } from './lib/report.js';

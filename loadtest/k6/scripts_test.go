@@ -12,7 +12,7 @@ import (
 
 // Every script runs against a real shop and finds it to be right.
 func TestScripts(t *testing.T) {
-	url, keyFile := openShop(t)
+	url, data := openShop(t)
 	for script, check := range map[string]func(r *result) bool{
 		"sale":       func(r *result) bool { return r.Orders == 10 && r.count("place", "sold-out") > 0 },
 		"duplicates": func(r *result) bool { return r.Orders == 10 && r.count("place", "placed") == 10 && r.Requests > 16*50 },
@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 		"soak": func(r *result) bool { return r.count("cancel", "done") > 10 && r.Orders > 10 },
 	} {
 		t.Run(script, func(t *testing.T) {
-			r, status := play(t, script, "SHOP_URL="+url, "JWT_KEY_FILE="+keyFile, "ARRIVALS=100", "RATE=40", "USERS=50", "STOCK=10")
+			r, status := play(t, script, "SECKILL_URL="+url, "SECKILL_DATA="+data, "ARRIVALS=100", "RATE=40", "USERS=50", "STOCK=10")
 			if status != 0 || !r.OK || !check(&r) {
 				t.Errorf("exit status %d, %+v", status, r)
 			}

@@ -37,14 +37,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// openShop runs an embedded shop until the test ends, and returns its address and the file that its key is in.
-func openShop(t *testing.T) (url, keyFile string) {
+// openShop runs an embedded shop until the test ends, and returns its address and data directory.
+func openShop(t *testing.T) (url, data string) {
 	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := t.TempDir()
+	data = t.TempDir()
 	cmd := exec.Command(path, "serve", "--listen=127.0.0.1:0", "--data="+data, "--log-level=warn")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stderr, err := cmd.StderrPipe()
@@ -78,7 +78,7 @@ func openShop(t *testing.T) (url, keyFile string) {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the shop did not open in time")
 	}
-	return url, filepath.Join(data, "jwt.key")
+	return url, data
 }
 
 // result is what of a script's report the tests read.

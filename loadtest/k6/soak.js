@@ -1,6 +1,6 @@
 // Everything at a steady rate for a long time. Most orders are cancelled, so that the sale goes on.
 //
-//   k6 run -e JWT_KEY_FILE=data/jwt.key soak.js
+//   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/soak.js
 import exec from 'k6/execution';
 import { Buyer, judge, open, options as common } from './lib/sale.js';
 import { report } from './lib/report.js';

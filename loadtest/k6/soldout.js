@@ -1,6 +1,6 @@
 // Refusals at full rate: nearly everybody comes too late.
 //
-//   k6 run -e JWT_KEY_FILE=data/jwt.key soldout.js
+//   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/soldout.js
 import exec from 'k6/execution';
 import { Buyer, judge, open, options as common } from './lib/sale.js';
 import { report } from './lib/report.js';

@@ -1,5 +1,5 @@
 // What a script plays: the numbers of scenarios.json, which the Go load generator has as well, changed by variables
-// (k6 run -e RATE=500 sale.js). README.md, section "Load", lists them.
+// (k6 run -e RATE=500 sale.js).
 
 /**
  * @typedef {object} Settings
@@ -46,7 +46,7 @@ export function settings(scenario) {
   const seconds = number('seconds', 0);
   return {
     scenario, rate,
-    url: (__ENV.SHOP_URL || 'http://127.0.0.1:8080').replace(/\/+$/, ''),
+    url: (__ENV.SECKILL_URL || 'http://127.0.0.1:8080').replace(/\/+$/, ''),
     key: key(),
     stock: number('stock', 0), users: number('users', 0), firstUser: number('firstUser', 2),
     arrivals: __ENV.SECONDS ? rate * seconds : number('arrivals', rate * seconds),
@@ -64,15 +64,15 @@ function variable(name) {
   return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
-/** The key of the shop, itself or in a file: an embedded shop keeps it in data/jwt.key. */
+/** The key of the shop. An embedded one keeps it in its data directory, for which a relative path will not do here. */
 function key() {
-  if (__ENV.JWT_KEY) {
-    return __ENV.JWT_KEY;
+  if (__ENV.SECKILL_JWT_KEY) {
+    return __ENV.SECKILL_JWT_KEY;
   }
-  if (__ENV.JWT_KEY_FILE) {
-    return open(__ENV.JWT_KEY_FILE).trim();
+  if (__ENV.SECKILL_DATA) {
+    return open(`${__ENV.SECKILL_DATA}/jwt.key`).trim();
   }
-  throw new Error('JWT_KEY or JWT_KEY_FILE is needed to sign tokens: the --jwt-key of the shop, or data/jwt.key of an embedded one');
+  throw new Error('SECKILL_JWT_KEY is needed to sign tokens, or SECKILL_DATA, the data directory of an embedded shop (an absolute path)');
 }
 
 /**
