@@ -11,6 +11,7 @@ type consumeCmd struct {
 	app.Carrier  `embed:"" group:"Events"`
 	Listen       string `placeholder:"HOST:PORT" help:"Serve /healthz, /readyz and /metrics there. Off by default."`
 	app.Log      `embed:"" group:"Log"`
+	app.Trace    `embed:"" group:"Traces"`
 	app.Shutdown `embed:"" group:"Shutdown"`
 }
 
@@ -21,7 +22,7 @@ The shop's instances may then serve with --no-consume. However many consume, eac
 
 // Run consumes until ctx ends, or a consumer does.
 func (c *consumeCmd) Run(ctx context.Context, out *output) error {
-	opts := app.Options{Servers: c.Servers, Events: app.Events{Carrier: c.Carrier}, Log: c.Log, Shutdown: c.Shutdown}
+	opts := app.Options{Servers: c.Servers, Events: app.Events{Carrier: c.Carrier}, Log: c.Log, Trace: c.Trace, Shutdown: c.Shutdown}
 	opts.API.Listen = c.Listen
 	log := out.logger(c.Log)
 	consumers, err := app.StartConsumers(ctx, opts, log)

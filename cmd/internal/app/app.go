@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"seckill/cmd/internal/tracing"
 	"seckill/handler"
 	"seckill/handler/board"
 	"seckill/handler/web"
@@ -25,7 +26,8 @@ type App struct {
 	listener net.Listener
 	failed   chan error // why it cannot go on
 	log      *slog.Logger
-	board    *board.Board // nil: there is none
+	traces   *tracing.Tracing // nil: off
+	board    *board.Board     // nil: there is none
 	stack    stack
 }
 
@@ -61,6 +63,9 @@ func (a *App) fail(cause error) {
 // start goes from what depends on nothing to what depends on all. Close goes the other way: no more requests, then no
 // more commits, then no more events, then the servers.
 func (a *App) start(ctx context.Context, opts *Options) error {
+	if err := a.startTraces(ctx, opts); err != nil {
+		return err
+	}
 	if err := a.startProfiles(ctx, opts.Log.Pprof); err != nil {
 		return err
 	}
@@ -74,6 +79,7 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 		return err
 	}
 	a.DB, a.JWTKey = b.db, b.jwtKey
+	b.broker = a.traces.Broker(b.broker, opts.Events.Broker)
 	m.watch(b.db)
 	m.watchRedis(b.redis)
 	ids, err := openIDs(ctx, opts, b, m, a.log, &a.stack)
@@ -89,8 +95,8 @@ func (a *App) start(ctx context.Context, opts *Options) error {
 		return err
 	}
 	shop := service.New(service.Config{
-		Orders: m.meter.WatchOrders(repository.NewOrders(b.db)), Vouchers: repository.NewVouchers(b.db),
-		Locker: locker, IDs: ids, Log: a.log, Observer: orderWatch{orderMetrics{m}, m.meter}, Changed: wake,
+		Orders: a.traces.Orders(m.meter.WatchOrders(repository.NewOrders(b.db))), Vouchers: repository.NewVouchers(b.db),
+		Locker: a.traces.Locker(locker), IDs: ids, Log: a.log, Observer: orderWatch{orderMetrics{m}, m.meter}, Changed: wake,
 		LockScope: opts.lockScope(), BatchMax: opts.Commit.CommitBatchMax,
 		CommitConcurrency: opts.Commit.CommitConcurrency, QueueMax: opts.Commit.QueueMax, CommitTimeout: opts.Commit.CommitTimeout,
 	})
@@ -128,6 +134,9 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 	}
 	if opts.API.Metrics {
 		cfg.Metrics, cfg.Observe = m.handler(), m.request
+	}
+	if a.traces != nil {
+		cfg.Trace = a.traces.Request
 	}
 	page, err := web.New()
 	if err != nil {

@@ -59,6 +59,9 @@ func StartConsumers(ctx context.Context, opts Options, log *slog.Logger) (*App, 
 	if err := opts.Events.Carrier.validate(&opts.Servers); err != nil {
 		return nil, err
 	}
+	if err := opts.Trace.validate(); err != nil {
+		return nil, err
+	}
 	if opts.Events.Broker == "inproc" {
 		return nil, errors.New("--broker=inproc carries events within one process only; consumers of their own need redis, rabbitmq, kafka or rocketmq")
 	}
@@ -71,6 +74,9 @@ func StartConsumers(ctx context.Context, opts Options, log *slog.Logger) (*App, 
 }
 
 func (a *App) consume(ctx context.Context, opts *Options) (err error) {
+	if err := a.startTraces(ctx, opts); err != nil {
+		return err
+	}
 	if opts.API.Listen != "" {
 		if err := a.listen(ctx, opts); err != nil {
 			return err
@@ -85,6 +91,7 @@ func (a *App) consume(ctx context.Context, opts *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	broker = a.traces.Broker(broker, opts.Events.Broker)
 	if err := a.startConsumers(opts, a.DB, broker, m, a.fail); err != nil {
 		return err
 	}

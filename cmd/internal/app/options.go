@@ -23,6 +23,7 @@ type Options struct {
 	API      API      `embed:"" group:"API"`
 	Board    Board    `embed:"" group:"API"`
 	Log      Log      `embed:"" group:"Log"`
+	Trace    Trace    `embed:"" group:"Traces"`
 	Shutdown Shutdown `embed:"" group:"Shutdown"`
 }
 
@@ -135,7 +136,7 @@ func (o *Options) Validate() error {
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
 		return errors.New("--user-rate and --address-rate must not be negative")
 	}
-	return errors.Join(o.validateEvents(), o.validateBoard())
+	return errors.Join(o.validateEvents(), o.validateBoard(), o.Trace.validate())
 }
 
 // maxBatch keeps a multi-row insert below SQLite's limit of 32,766 parameters and well below a packet of MySQL.

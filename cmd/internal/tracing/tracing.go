@@ -28,7 +28,6 @@ import (
 type Options struct {
 	Endpoint string   // http or https URL of an OTLP collector; without a path, /v1/traces is meant
 	Ratio    *float64 // of the requests that start a trace; nil leaves it to OTEL_TRACES_SAMPLER, which is all of them by default
-	Version  string   // of the program
 	Log      *slog.Logger
 }
 
@@ -79,7 +78,7 @@ func parseEndpoint(endpoint string) (string, error) {
 // start is Start with any exporter.
 func start(ctx context.Context, to sdktrace.SpanExporter, opts Options) (*Tracing, error) {
 	about, err := resource.New(ctx,
-		resource.WithAttributes(semconv.ServiceName("seckill"), semconv.ServiceVersion(opts.Version)),
+		resource.WithAttributes(semconv.ServiceName("seckill")),
 		resource.WithHost(), resource.WithProcessPID(), resource.WithTelemetrySDK(),
 		resource.WithFromEnv()) // last: it wins
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
