@@ -133,7 +133,9 @@ func (s *shop) see(r *http.Request) (f fault) {
 	return f
 }
 
-func isOrder(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/api/v1/orders" }
+func isOrder(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Path == "/api/v1/orders"
+}
 
 // breaks sets what goes wrong from now on, or nothing. It is called for one request after the other.
 func (s *shop) breaks(fault func(r *http.Request) fault) {
