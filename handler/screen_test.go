@@ -2,12 +2,17 @@ package handler_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"seckill/handler"
+	"seckill/handler/apitest"
 	"seckill/handler/board"
 	"seckill/handler/token"
 )
@@ -79,5 +84,34 @@ func TestMarks(t *testing.T) {
 	}
 	if len(screen.marks) != 1 || screen.marks[0] != "主库已停" {
 		t.Errorf("marks %q", screen.marks)
+	}
+}
+
+// Whoever reads the stream knows every kind of event from the description.
+func TestEveryKindOfEventIsDescribed(t *testing.T) {
+	doc, err := apitest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described []string
+	event := doc.Components.Schemas["Board"].Value.Properties["events"].Value.Items.Value
+	for _, kind := range event.Properties["kind"].Value.Enum {
+		described = append(described, kind.(string))
+	}
+	file, err := parser.ParseFile(gotoken.NewFileSet(), "board/timeline.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && fmt.Sprint(spec.Type) == "Kind" {
+			known = append(known, strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`))
+		}
+		return true
+	})
+	slices.Sort(described)
+	slices.Sort(known)
+	if len(known) < 20 || !slices.Equal(described, known) {
+		t.Errorf("described: %q\nknown: %q", described, known)
 	}
 }

@@ -1,0 +1,298 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"seckill/handler/token"
+	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/redistest"
+)
+
+// boardState is what a viewer makes of the board's stream.
+type boardState struct {
+	Instance  string
+	Figures   map[string]int64
+	Instances []struct {
+		Name string
+		Lost bool
+	}
+	Events []struct{ Kind, What string }
+}
+
+// viewer watches the board of one instance.
+type viewer struct {
+	mu      sync.Mutex
+	state   boardState
+	changed chan struct{}
+	ended   chan error
+}
+
+func watchBoard(t *testing.T, shop *App, bearer string) *viewer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shop.URL()+"/api/v1/board/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+bearer)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || got != "text/event-stream" {
+		t.Fatalf("%d %q", response.StatusCode, got)
+	}
+	v := &viewer{changed: make(chan struct{}, 1), ended: make(chan error, 1)}
+	go func() {
+		v.ended <- v.follow(response.Body)
+		_ = response.Body.Close()
+	}()
+	return v
+}
+
+func (v *viewer) follow(stream io.Reader) error {
+	lines := bufio.NewReader(stream)
+	for {
+		line, err := lines.ReadString('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			if err := v.take(data); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (v *viewer) take(data string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	events := v.state.Events
+	v.state.Events = nil
+	err := json.Unmarshal([]byte(data), &v.state) // maps are merged, lists replaced
+	v.state.Events = append(events, v.state.Events...)
+	select {
+	case v.changed <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// until waits for the stream to say what is expected.
+func (v *viewer) until(t *testing.T, what string, holds func(*boardState) bool) {
+	t.Helper()
+	deadline := time.After(60 * time.Second)
+	for {
+		v.mu.Lock()
+		ok := holds(&v.state)
+		text := fmt.Sprintf("%+v", v.state)
+		v.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-v.changed:
+		case err := <-v.ended:
+			t.Fatalf("the stream ended (%v) before %s", err, what)
+		case <-deadline:
+			t.Fatalf("%s: not so after a minute: %s", what, text)
+		}
+	}
+}
+
+func (s *boardState) has(kind string) bool {
+	return slices.ContainsFunc(s.Events, func(e struct{ Kind, What string }) bool { return e.Kind == kind })
+}
+
+// figureOf is where the board counts what a client saw.
+var figureOf = map[string]string{
+	"201": "placed", "200": "replayed", "sold-out": "sold_out", "already-ordered": "already_ordered", "in-progress": "in_progress",
+}
+
+// What the boards of two instances say about a sale is, to the last request, what its buyers saw.
+func TestBoardTellsWhatClientsSaw(t *testing.T) {
+	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
+		const buyers, stock, duplicates = 400, 50, 3
+		opts := optionsFor(t, target, redistest.Addr(t))
+		shops := []*App{open(t, opts)}
+		if target.Engine != dbtest.SQLite {
+			shops = append(shops, open(t, opts))
+		}
+		admin := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin)
+		var viewers []*viewer
+		for _, shop := range shops {
+			viewers = append(viewers, watchBoard(t, shop, admin.token))
+		}
+		voucher := admin.createVoucher(sale(stock, 1, time.Hour))
+		admin.do(http.MethodPost, "/api/v1/admin/board/marks", map[string]string{"text": "here we go"}).mustBe(t, "204")
+		counts := crowd(buyers, 32, func(i int) []answer {
+			return atOnce(duplicates, func(copy int) answer {
+				return newBuyer(t, fast, shops[copy%len(shops)].URL(), int64(i+1), token.User).place(voucher, userKey(i))
+			})
+		})
+		want := map[string]int64{}
+		for what, n := range counts {
+			if figureOf[what] == "" {
+				t.Fatalf("unexpected outcome %s", what)
+			}
+			want[figureOf[what]] = int64(n)
+		}
+		if want["placed"] != stock {
+			t.Errorf("%d orders were placed", want["placed"])
+		}
+		mustAdd(t, viewers, want)
+		viewers[0].until(t, "sold out, and the mark is there", func(s *boardState) bool {
+			return s.Figures["stock"] == 0 && s.Figures["total"] == stock && s.has("sale-opened") && s.has("sold-out") && s.has("mark")
+		})
+		for _, v := range viewers {
+			v.until(t, "every instance is there", func(s *boardState) bool { return len(s.Instances) == len(shops) })
+		}
+		mustSnapshot(t, admin, voucher)
+	})
+}
+
+// mustAdd waits until the boards together say what clients saw, and nothing else.
+func mustAdd(t *testing.T, viewers []*viewer, want map[string]int64) {
+	t.Helper()
+	told := func() map[string]int64 {
+		sum := map[string]int64{}
+		for _, v := range viewers {
+			v.mu.Lock()
+			for _, name := range []string{"placed", "replayed", "sold_out", "already_ordered", "in_progress", "outside", "mistaken", "busy", "unavailable", "unknown"} {
+				if n := v.state.Figures[name]; n > 0 {
+					sum[name] += n
+				}
+			}
+			v.mu.Unlock()
+		}
+		return sum
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for !maps.Equal(told(), want) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the boards say %v, clients saw %v", told(), want)
+		}
+		select {
+		case <-viewers[0].changed: // once a second at least
+		case err := <-viewers[0].ended:
+			t.Fatalf("the stream ended: %v", err)
+		}
+	}
+}
+
+// mustSnapshot checks the snapshot against the API's description, which the client does, and that it is up to date.
+func mustSnapshot(t *testing.T, admin *buyer, voucher string) {
+	t.Helper()
+	a := admin.do(http.MethodGet, "/api/v1/board", nil).mustBe(t, "200")
+	vouchers, _ := a.body["vouchers"].([]any)
+	if len(vouchers) != 1 || vouchers[0].(map[string]any)["id"] != voucher || vouchers[0].(map[string]any)["state"] != "sold-out" {
+		t.Errorf("vouchers %v", vouchers)
+	}
+}
+
+// Streams do not hold up the shutdown of the shop, not even that of a viewer who reads nothing, and they get the last word.
+func TestBoardStreamsEndWithTheShop(t *testing.T) {
+	shop := open(t, defaults(t))
+	v := watchBoard(t, shop, "")
+	deaf := deafViewer(t, shop)
+	v.until(t, "both watch", func(s *boardState) bool { return s.Figures["viewers"] == 2 })
+	for round := range 60 { // more than the buffers between the shop and the deaf one hold
+		for mark := range 100 {
+			shop.board.Mark(fmt.Sprintf("%d %d %s", round, mark, strings.Repeat("x", 80)))
+		}
+		last := fmt.Sprintf("%d 99 ", round)
+		v.until(t, "the marks are there", func(s *boardState) bool {
+			return strings.HasPrefix(s.Events[len(s.Events)-1].What, last)
+		})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := shop.Close(ctx); err != nil {
+		t.Fatalf("the shop was held up: %v", err)
+	}
+	if err := <-v.ended; err != nil {
+		t.Errorf("the stream was cut: %v", err)
+	}
+	if v.mu.Lock(); !v.state.has("draining") {
+		t.Errorf("the last word is missing: %+v", v.state.Events)
+	}
+	v.mu.Unlock()
+	_ = deaf.SetReadDeadline(time.Now().Add(30 * time.Second))
+	heard, err := io.ReadAll(deaf)
+	if err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the connection of the one who reads nothing: %v", err)
+	}
+	if strings.Contains(string(heard), "draining") {
+		t.Errorf("the one who reads nothing was not stuck: %d bytes fit into its buffers", len(heard))
+	}
+}
+
+// deafViewer asks for the stream and reads nothing.
+func deafViewer(t *testing.T, shop *App) net.Conn {
+	t.Helper()
+	u, err := url.Parse(shop.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "GET /api/v1/board/stream HTTP/1.1\r\nHost: %s\r\n\r\n", u.Host); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestBoardIsForWhomTheOptionsSay(t *testing.T) {
+	for _, c := range []struct {
+		board    string
+		embedded bool
+		nobody   string // what somebody without a token gets
+	}{
+		{"auto", true, "200"}, {"auto", false, "unauthenticated"}, {"public", false, "200"}, {"admin", true, "unauthenticated"}, {"off", true, "not-found"},
+	} {
+		opts := defaults(t)
+		opts.Board.Board = c.board
+		if !c.embedded {
+			opts.Servers.MySQLDSN = "is asked for nothing here"
+		}
+		switch admins := opts.boardAdminOnly(); {
+		case c.board == "off":
+		case admins != (c.nobody == "unauthenticated"):
+			t.Errorf("%+v: for admins only: %v", c, admins)
+		}
+		if !c.embedded {
+			continue
+		}
+		shop := open(t, opts)
+		response, err := fast.Get(shop.URL() + "/api/v1/board")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode == 200 != (c.nobody == "200") || response.StatusCode != 200 && !strings.Contains(string(body), c.nobody) {
+			t.Errorf("%+v: %d %s %v", c, response.StatusCode, body, err)
+		}
+	}
+}
