@@ -55,7 +55,7 @@ func (st *stage) withoutGuard(ctx context.Context) error {
 		env[key] = value
 	}
 	st.env = env
-	if err := st.writeOverride(st.image(true)); err != nil {
+	if err := st.writeOverride(st.image(guardOffTag)); err != nil {
 		return err
 	}
 	return st.up(ctx)

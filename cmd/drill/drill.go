@@ -15,6 +15,7 @@ type drill struct {
 	shows string // what is being shown, in a line or two
 	fears string // what the textbook fears
 	locks []string
+	own   string // the lock that it is about, and runs with whatever else is asked for; "" for none
 	needs needs
 	// span is about how long the load has to last: the steady rate is such that half of the units are sold by then.
 	span, shortSpan time.Duration
@@ -32,6 +33,8 @@ type drill struct {
 type needs struct {
 	profiles []string
 	env      map[string]string // of the shop's containers, beside the lock
+	tags     string            // build tags of the shop
+	overlay  string            // a file to be laid over docker-compose.yml
 }
 
 // key is the same for needs that one project meets.
@@ -40,7 +43,7 @@ func (n needs) key(lock string) string {
 	for _, name := range slices.Sorted(maps.Keys(n.env)) {
 		env = append(env, name+"="+n.env[name])
 	}
-	return strings.Join([]string{lock, strings.Join(n.profiles, ","), strings.Join(env, ",")}, " ")
+	return strings.Join([]string{lock, strings.Join(n.profiles, ","), strings.Join(env, ","), n.tags, n.overlay}, " ")
 }
 
 // withLock returns the needs of a drill when the shop uses the lock.
@@ -88,8 +91,14 @@ type turn struct {
 // turns orders what is to be done so that drills that can share a project follow each other. A lock that a drill does
 // not apply to is left out, and named in skipped.
 func turns(chosen []drill, locks []string) (all []turn, skipped []string) {
-	for _, lock := range locks {
+	for i, lock := range locks {
 		for _, d := range chosen {
+			if d.own != "" {
+				if i == 0 {
+					all = append(all, turn{d, d.own})
+				}
+				continue
+			}
 			if !slices.Contains(d.locks, lock) {
 				skipped = append(skipped, fmt.Sprintf("%s does not apply to --lock %s", d.name, lock))
 				continue

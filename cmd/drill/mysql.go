@@ -92,7 +92,7 @@ func mysqlFull(ctx context.Context, r *run) error {
 // readOnly has MySQL refuse writes, or take them again.
 func (r *run) readOnly(ctx context.Context, on bool) error {
 	const what = "mysql takes writes"
-	value, at := "OFF", time.Now()
+	value := "OFF"
 	if on {
 		value = "ON"
 		r.heals[what] = func(ctx context.Context) error { return r.readOnly(ctx, false) }
@@ -101,14 +101,14 @@ func (r *run) readOnly(ctx context.Context, on bool) error {
 		return err
 	}
 	if on {
-		r.event(at, fault, "mysql refuses every write")
+		r.event(fault, "mysql refuses every write")
 		return nil
 	}
 	if _, err := r.root.ExecContext(ctx, "SET GLOBAL read_only = OFF"); err != nil { // the first has set it too
 		return err
 	}
 	delete(r.heals, what)
-	r.event(at, healed, "mysql takes writes again")
+	r.event(healed, "mysql takes writes again")
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (r *run) perform(ctx context.Context, do func(context.Context, *run) error)
 		err = errors.Join(err, healing)
 	}
 	if err == nil {
-		err = r.let(ctx, calm/2)
+		err = r.let(ctx, calm) // to be seen in the plots
 	}
 	r.load.stop()
 	if ctx.Err() != nil {
@@ -133,7 +133,7 @@ func (r *run) number(ctx context.Context, query string, args ...any) (n int64, e
 // result draws up the ledger, if the database can be asked.
 func (r *run) result(t *turn, set settings, begin time.Time) *result {
 	out := &result{
-		Name: t.name, Lock: t.lock, Seed: set.seed, Shows: t.shows, Fears: t.fears, Figures: r.figures,
+		Name: t.name, Lock: t.lock, Seed: set.seed, Shows: t.shows, Fears: t.fears, Figures: r.figures, Skipped: r.skipped,
 		Pause: r.load.meter.longestPause(), Events: r.list(), Slots: r.load.recorder.Report().Timeline,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

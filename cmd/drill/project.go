@@ -20,8 +20,11 @@ type project struct {
 	docker
 	name       string
 	images     string // the name of the shop's images, without their tags
+	tags       string // build tags of the shop; "" for the one that everybody gets
 	override   string // path of the generated file
+	overlay    string // path of what a drill changes besides; "" for nothing
 	profiles   []string
+	lock       string            // that the shop uses
 	env        map[string]string // of the shop's containers, beside what the file says
 	services   map[string]composeService
 	networks   map[string]string // the name that docker knows, by the one in the file
@@ -43,14 +46,14 @@ var drillPorts = map[string]int{shop1: 8080, shop2: 8080, eventsConsumer: 8080, 
 
 // newProject reads docker-compose.yml and writes what a drill changes about it: images of its own name, and ports that
 // are free on this machine. variables are those of the file.
-func newProject(ctx context.Context, d docker, name, images, dir string, n needs, variables map[string]string) (*project, error) {
-	p := &project{docker: d, name: name, images: images, override: filepath.Join(dir, name+".yml"), profiles: n.profiles, env: n.env}
+func newProject(ctx context.Context, d docker, name, images, dir string, variables map[string]string) (*project, error) {
+	p := &project{docker: d, name: name, images: images, override: filepath.Join(dir, name+".yml")}
 	p.docker.env = slices.Clone(d.env)
 	for key, value := range variables {
 		p.docker.env = append(p.docker.env, key+"="+value)
 	}
-	p.docker.env = append(p.docker.env, "SECKILL_IMAGE="+p.image(false))
-	text, err := p.compose(ctx, "config", "--format", "json")
+	p.docker.env = append(p.docker.env, "SECKILL_IMAGE="+p.image(""))
+	text, err := p.compose(ctx, "--profile", "*", "config", "--format", "json")
 	if err != nil {
 		return nil, err
 	}
@@ -75,17 +78,34 @@ func newProject(ctx context.Context, d docker, name, images, dir string, n needs
 	if err := p.choosePorts(); err != nil {
 		return nil, err
 	}
-	return p, p.writeOverride(p.image(false))
+	return p, nil
 }
 
-// image is the tag of the shop's image, with its guard or without.
-func (p *project) image(guardOff bool) string { return p.images + ":" + imageTag(guardOff) }
-
-func imageTag(guardOff bool) string {
-	if guardOff {
-		return "guard-off"
+// configure sets what the next drills need. What runs stays as it is until up.
+func (p *project) configure(n needs, lock string) error {
+	p.lock, p.env, p.tags, p.overlay = lock, n.env, n.tags, ""
+	for _, profile := range n.profiles { // what was needed before may stay
+		if !slices.Contains(p.profiles, profile) {
+			p.profiles = append(p.profiles, profile)
+		}
 	}
-	return "shop"
+	if n.overlay != "" {
+		p.overlay = strings.TrimSuffix(p.override, ".yml") + "-overlay.yml"
+		if err := os.WriteFile(p.overlay, []byte(n.overlay), 0o600); err != nil {
+			return err
+		}
+	}
+	return p.writeOverride(p.image(p.tags))
+}
+
+// image is the name of the shop's image that was built with the tags.
+func (p *project) image(tags string) string { return p.images + ":" + imageTag(tags) }
+
+func imageTag(tags string) string {
+	if tags == "" {
+		return "shop"
+	}
+	return tags
 }
 
 // choosePorts finds a free loopback port for each service that drills speak to. Somebody else may take it before
@@ -124,10 +144,7 @@ func (p *project) writeOverride(image string) error {
 		if !p.isShop(name) {
 			continue
 		}
-		fmt.Fprintf(&b, "    image: %s\n    pull_policy: never\n", image)
-		if len(p.env) > 0 {
-			b.WriteString("    environment:\n")
-		}
+		fmt.Fprintf(&b, "    image: %s\n    pull_policy: never\n    environment:\n      SECKILL_LOCK: %s\n", image, p.lock)
 		for _, key := range slices.Sorted(maps.Keys(p.env)) {
 			fmt.Fprintf(&b, "      %s: %q\n", key, p.env[key])
 		}
@@ -136,7 +153,7 @@ func (p *project) writeOverride(image string) error {
 }
 
 // isShop tells whether a service runs the shop's own image.
-func (p *project) isShop(service string) bool { return p.services[service].Image == p.image(false) }
+func (p *project) isShop(service string) bool { return p.services[service].Image == p.image("") }
 
 // target is the port inside the container that drills speak to; 0 for none.
 func (p *project) target(service string) int {
@@ -151,6 +168,9 @@ func (p *project) compose(ctx context.Context, args ...string) (string, error) {
 	all := []string{"compose", "--ansi=never", "--progress=plain", "--project-name", p.name, "--file", composeFile}
 	if _, err := os.Stat(p.override); err == nil {
 		all = append(all, "--file", p.override)
+	}
+	if p.overlay != "" {
+		all = append(all, "--file", p.overlay)
 	}
 	for _, profile := range p.profiles {
 		all = append(all, "--profile", profile)
@@ -168,8 +188,8 @@ const (
 	downTime  = 2 * time.Minute
 )
 
-// build builds the shop's image, with its guard or without.
-func (p *project) build(ctx context.Context, guardOff bool) error {
+// build builds the shop's image with the tags.
+func (p *project) build(ctx context.Context, tags string) error {
 	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
 	builder := ""
@@ -182,12 +202,12 @@ func (p *project) build(ctx context.Context, guardOff bool) error {
 		return fmt.Errorf("no service in %s builds the shop's image", composeFile)
 	}
 	tagged := *p
-	if guardOff {
-		tagged.docker.env = append(slices.Clone(p.docker.env), "SECKILL_BUILD_TAGS="+guardOffTag)
-		if err := p.writeOverride(p.image(true)); err != nil {
+	tagged.docker.env = append(slices.Clone(p.docker.env), "SECKILL_BUILD_TAGS="+tags)
+	if tags != p.tags {
+		if err := p.writeOverride(p.image(tags)); err != nil {
 			return err
 		}
-		defer func() { _ = p.writeOverride(p.image(false)) }() // it has just been written
+		defer func() { _ = p.writeOverride(p.image(p.tags)) }() // it has just been written
 	}
 	_, err := tagged.compose(ctx, "build", builder)
 	return err

@@ -19,6 +19,7 @@ type result struct {
 	Lock    string          `json:"lock"`
 	Seed    int64           `json:"seed"`
 	OK      bool            `json:"ok"`
+	Skipped string          `json:"skipped,omitempty"` // why this machine cannot play it
 	Wrong   []string        `json:"wrong,omitempty"`
 	Took    time.Duration   `json:"took_ns"`
 	Pause   time.Duration   `json:"longest_pause_ns"` // the longest time without an accepted order
@@ -98,8 +99,11 @@ func (r *result) print(w io.Writer) {
 		fmt.Fprintf(w, "  WRONG   %s\n", wrong)
 	}
 	verdict := "passed"
-	if !r.OK {
+	switch {
+	case !r.OK:
 		verdict = "FAILED"
+	case r.Skipped != "":
+		verdict = "SKIPPED: " + r.Skipped
 	}
 	fmt.Fprintf(w, "\n  %s --lock %s --seed %d: %s, in %s\n", r.Name, r.Lock, r.Seed, verdict, short(r.Took))
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"seckill/cmd/internal/app"
 	"seckill/handler/token"
 	"seckill/repository"
@@ -25,10 +27,10 @@ type session struct {
 	docker
 	out     io.Writer
 	name    string
-	dir     string // of generated files and journals
-	secret  string // of this session's databases, and the key of its tokens
-	built   map[bool]bool
-	project *stage // that is up; nil for none
+	dir     string          // of generated files and journals
+	secret  string          // of this session's databases, and the key of its tokens
+	built   map[string]bool // by their build tags
+	project *stage          // that is up; nil for none
 	count   int
 	keep    bool
 
@@ -48,7 +50,7 @@ func newSession(ctx context.Context, out io.Writer, keep bool) (*session, error)
 		return nil, err
 	}
 	s := &session{
-		docker: docker{transcript: transcript}, out: out, dir: dir, keep: keep, built: map[bool]bool{},
+		docker: docker{transcript: transcript}, out: out, dir: dir, keep: keep, built: map[string]bool{},
 		name: "seckill-drill-" + strings.ToLower(rand.Text()[:6]), secret: rand.Text() + rand.Text(),
 	}
 	if err := s.available(ctx); err != nil {
@@ -80,78 +82,104 @@ func (s *session) token(user int64) string {
 // stage is a project that is up, and how drills get at it.
 type stage struct {
 	*project
-	key   string
-	db    *repository.DB
-	root  *sql.DB
-	dirty bool // a drill failed on it, so that the next one would not know what it starts with
+	passwords map[string]string // of the database's users
+	db        *repository.DB
+	root      *sql.DB
+	dirty     bool // a drill failed on it, so that the next one would not know what it starts with
 }
 
-// stageFor returns a project that has what the turn needs, well and empty: the one that is up, or another.
+// stageFor returns a project that has what the turn needs, well and empty: the one that is up, if nothing is wrong with
+// it, with other settings if need be; otherwise a new one.
 func (s *session) stageFor(ctx context.Context, t *turn) (*stage, error) {
-	if s.project != nil && s.project.key == t.key() && !s.project.dirty {
-		if err := s.project.up(ctx); err != nil {
-			return nil, err
-		}
-		return s.project, s.project.clean(ctx)
-	}
-	if err := s.leave(context.WithoutCancel(ctx)); err != nil {
-		return nil, err
-	}
-	s.count++
-	variables := map[string]string{
-		"SECKILL_LOCK": t.lock, "SECKILL_JWT_KEY": s.secret,
-		"SECKILL_MYSQL_PASSWORD": s.secret[:20], "SECKILL_MYSQL_ROOT_PASSWORD": s.secret[20:40], "SECKILL_RABBITMQ_PASSWORD": s.secret[40:],
-	}
-	p, err := newProject(ctx, s.docker, fmt.Sprintf("%s-%d", s.name, s.count), s.name, s.dir, t.needs.withLock(t.lock), variables)
-	if err != nil {
-		return nil, err
-	}
-	st := &stage{project: p, key: t.key()}
-	if err := s.build(ctx, p, false); err != nil {
-		return nil, err
-	}
-	if t.control != nil {
-		if err := s.build(ctx, p, true); err != nil {
+	if s.project != nil && s.project.dirty {
+		if err := s.leave(context.WithoutCancel(ctx)); err != nil {
 			return nil, err
 		}
 	}
-	s.project = st // from here on there is something to be taken down
+	fresh := s.project == nil
+	if fresh {
+		if err := s.prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	st := s.project
+	if err := st.configure(t.needs.withLock(t.lock), t.lock); err != nil {
+		return nil, err
+	}
+	if err := s.buildFor(ctx, st.project, t); err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	if err := st.up(ctx); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(s.out, "  %d containers are up and well after %s (project %s)\n", len(st.containers), short(time.Since(begin)), p.name)
-	return st, st.open(ctx, variables)
+	if !fresh {
+		return st, st.clean(ctx)
+	}
+	fmt.Fprintf(s.out, "  %d containers are up and well after %s (project %s)\n", len(st.containers), short(time.Since(begin)), st.name)
+	return st, st.open(ctx)
+}
+
+// prepare makes a project ready to be brought up.
+func (s *session) prepare(ctx context.Context) error {
+	s.count++
+	st := &stage{passwords: map[string]string{"seckill": s.secret[:20], "root": s.secret[20:40]}}
+	var err error
+	st.project, err = newProject(ctx, s.docker, fmt.Sprintf("%s-%d", s.name, s.count), s.name, s.dir, map[string]string{
+		"SECKILL_JWT_KEY": s.secret, "SECKILL_MYSQL_PASSWORD": st.passwords["seckill"], "SECKILL_MYSQL_ROOT_PASSWORD": st.passwords["root"],
+		"SECKILL_RABBITMQ_PASSWORD": s.secret[40:],
+	})
+	if err != nil {
+		return err
+	}
+	s.project = st // from here on there may be something to be taken down
+	return nil
+}
+
+// buildFor builds the images of a turn.
+func (s *session) buildFor(ctx context.Context, p *project, t *turn) error {
+	if err := s.build(ctx, p, t.needs.tags); err != nil || t.control == nil {
+		return err
+	}
+	return s.build(ctx, p, guardOffTag)
 }
 
 // build builds an image, unless this session has it already.
-func (s *session) build(ctx context.Context, p *project, guardOff bool) error {
-	if s.built[guardOff] {
+func (s *session) build(ctx context.Context, p *project, tags string) error {
+	if s.built[tags] {
 		return nil
 	}
 	begin := time.Now()
-	if err := p.build(ctx, guardOff); err != nil {
+	if err := p.build(ctx, tags); err != nil {
 		return err
 	}
-	s.built[guardOff] = true
-	fmt.Fprintf(s.out, "  the image %s was built in %s\n", p.image(guardOff), short(time.Since(begin)))
+	s.built[tags] = true
+	fmt.Fprintf(s.out, "  the image %s was built in %s\n", p.image(tags), short(time.Since(begin)))
 	return nil
 }
 
 // open connects to the database, as the shop does and as its administrator.
-func (st *stage) open(ctx context.Context, variables map[string]string) (err error) {
+func (st *stage) open(ctx context.Context) (err error) {
+	opts := app.Options{Servers: app.Servers{MySQLDSN: st.dsn("seckill").FormatDSN(), MySQLConns: 8}}
 	quiet := slog.New(slog.DiscardHandler) // that the database is away is what is being played
-	dsn := func(user, password string) string {
-		return fmt.Sprintf("%s:%s@tcp(%s)/seckill", user, password, st.ports[mysqlServer])
-	}
-	opts := app.Options{Servers: app.Servers{MySQLDSN: dsn("seckill", variables["SECKILL_MYSQL_PASSWORD"]), MySQLConns: 8}}
 	if st.db, err = app.OpenDatabase(ctx, &opts, quiet); err != nil {
 		return err
 	}
-	if st.root, err = sql.Open("mysql", dsn("root", variables["SECKILL_MYSQL_ROOT_PASSWORD"])); err != nil {
+	connector, err := mysql.NewConnector(st.dsn("root"))
+	if err != nil {
 		return err
 	}
+	st.root = sql.OpenDB(connector)
 	return st.root.PingContext(ctx)
+}
+
+// dsn says how to get at the database as a user.
+func (st *stage) dsn(user string) *mysql.Config {
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr, cfg.DBName = "tcp", st.ports[mysqlServer], "seckill"
+	cfg.User, cfg.Passwd = user, st.passwords[user]
+	cfg.Logger = &mysql.NopLogger{} // what it would print comes back as errors
+	return cfg
 }
 
 // clean empties the tables that a drill has filled, so that each ledger is of one drill alone.
@@ -196,8 +224,8 @@ func (s *session) close() error {
 		fmt.Fprintf(s.out, "  journals and docker's transcript are in %s\n", s.dir)
 		return err
 	}
-	for guardOff := range s.built {
-		_, failed := s.run(ctx, "image", "rm", "--force", s.name+":"+imageTag(guardOff))
+	for tags := range s.built {
+		_, failed := s.run(ctx, "image", "rm", "--force", s.name+":"+imageTag(tags))
 		err = errors.Join(err, failed)
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))

@@ -40,6 +40,8 @@ func (r *result) cells() string {
 		verdict = "found out"
 	case !r.OK:
 		verdict = "FAILED"
+	case r.Skipped != "":
+		verdict = "SKIPPED"
 	}
 	if len(r.Figures) > 0 {
 		recovery = short(r.Figures[0].Took)

@@ -44,13 +44,13 @@ func newTimeline(out io.Writer, m *meter) *timeline {
 }
 
 // note tells of something.
-func (t *timeline) note(format string, args ...any) { t.event(time.Now(), noted, format, args...) }
+func (t *timeline) note(format string, args ...any) { t.event(noted, format, args...) }
 
-// event tells of something that happened at a moment that may have passed.
-func (t *timeline) event(at time.Time, k kind, format string, args ...any) {
-	e := event{At: at.Sub(t.begin), Kind: k, Text: fmt.Sprintf(format, args...)}
+// event tells of something that has just happened.
+func (t *timeline) event(k kind, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	e := event{At: time.Since(t.begin), Kind: k, Text: fmt.Sprintf(format, args...)}
 	t.events = append(t.events, e)
 	t.line(e.At, e.mark()+e.Text)
 }

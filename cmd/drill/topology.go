@@ -23,5 +23,8 @@ const sentinelMaster = "seckill"
 // lockProfile is what a lock needs beside what is always there.
 var lockProfile = map[string]string{"redlock": "redlock", "zookeeper": "zookeeper"}
 
-// guardOffTag is the build tag of a shop without its guard.
-const guardOffTag = "seckill_guard_off"
+// Build tags of shops that nobody gets but a drill.
+const (
+	guardOffTag = "seckill_guard_off" // without its guard
+	clockTag    = "seckill_clock"     // its ids take the time of day from a clock that can be set
+)
