@@ -147,6 +147,7 @@ func newBuyer(t testing.TB, client *http.Client, url string, user int64, role to
 // answer is what came back; err is set if nothing did.
 type answer struct {
 	status int
+	header http.Header
 	body   map[string]any
 	err    error
 }
@@ -191,7 +192,7 @@ func (b *buyer) do(method, path string, body any, header ...string) answer {
 		return answer{err: err}
 	}
 	defer func() { _ = response.Body.Close() }()
-	a := answer{status: response.StatusCode}
+	a := answer{status: response.StatusCode, header: response.Header}
 	text, err := io.ReadAll(response.Body)
 	if err == nil && len(text) > 0 {
 		err = json.Unmarshal(text, &a.body)
