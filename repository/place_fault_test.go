@@ -55,7 +55,7 @@ func TestABrokenConnectionChangesNoVerdict(t *testing.T) {
 	}{
 		{"cut before the transaction", 9, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has("START TRANSACTION")) }},
 		{"cut before the orders", 9, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has(orders)) }},
-		{"cut in the middle of the orders", 900, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(inTheMiddle) }},
+		{"cut in the middle of the orders", 1800, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(inTheMiddle) }},
 		{"cut after the orders", 9, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has(orders)) }},
 		{"cut before the events", 9, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has(events)) }},
 		{"cut after the events", 9, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has(events)) }},
