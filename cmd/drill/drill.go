@@ -59,7 +59,8 @@ var everyLock = []string{"none", "redis", "redlock", "zookeeper"}
 
 // drills lists every drill, in the order of the table.
 func drills() []drill {
-	return slices.Concat(redisDrills(), holderDrills(), mysqlDrills(), brokerDrills(), instanceDrills())
+	return slices.Concat(redisDrills(), holderDrills(), mysqlDrills(), brokerDrills(), instanceDrills(),
+		redlockDrills(), zookeeperDrills(), partitionDrills(), slowDrills(), clockDrills())
 }
 
 // choose returns the drills of these names, in the order of the table; "all" stands for each.
