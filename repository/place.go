@@ -151,7 +151,7 @@ func without(all, some []candidate) []candidate {
 // none ever will, since nobody is left to commit them. Those that do not stand are returned, to be tried again. If
 // the database does not answer before ctx ends, they are answered "unknown".
 func (r *round) settle(ctx context.Context, placed []candidate, cause error) (unplaced []candidate) {
-	r.db.log.Warn("a commit was not confirmed; settling it by its order ids", "orders", len(placed), "error", cause)
+	r.db.log.WarnContext(ctx, "a commit was not confirmed; settling it by its order ids", "orders", len(placed), "error", cause)
 	for attempt := 0; pause(ctx, attempt); attempt++ {
 		var standing int64
 		err := r.db.inTx(ctx, func(tx *gorm.DB) error {
