@@ -50,7 +50,7 @@ func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe 
 		return nil, err
 	}
 	snowflake, err := idgen.NewSnowflake(ctx, leases, idgen.WithOwner(host), idgen.WithObserver(observe),
-		idgen.WithDataCenter(opts.IDs.DataCenter))
+		idgen.WithDataCenter(opts.IDs.DataCenter), idgen.WithClock(idClock()))
 	if err != nil {
 		return nil, err
 	}
