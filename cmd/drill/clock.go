@@ -129,14 +129,13 @@ func (r *run) setClock(ctx context.Context, instance, set, said string) error {
 	} else {
 		r.heals[what] = func(ctx context.Context) error { return r.setClock(ctx, instance, "0s", "is right again") }
 	}
-	at := time.Now()
 	if err := r.copyTo(ctx, instance, clockFile, set+"\n"); err != nil {
 		return err
 	}
 	if k == healed {
 		delete(r.heals, what)
 	}
-	r.event(at, k, "the clock of %s %s", instance, said)
+	r.event(k, "the clock of %s %s", instance, said)
 	return nil
 }
 

@@ -303,7 +303,7 @@ func (r *run) clockJumps(ctx context.Context, server string, by time.Duration) e
 			return err
 		}
 		if ahead > by/2 {
-			r.event(at, fault, "the clock of %s has jumped: it is %s ahead", server, short(ahead))
+			r.event(fault, "the clock of %s has jumped: it is %s ahead", server, short(ahead))
 			return nil
 		}
 		if !wait(ctx, poll) {
@@ -311,7 +311,7 @@ func (r *run) clockJumps(ctx context.Context, server string, by time.Duration) e
 		}
 	}
 	_, err := r.exec(ctx, server, "redis-cli", "eval", "for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('PEXPIRE', k, 1) end", "0")
-	r.event(at, fault, "%s cannot set its clock (its image has no libfaketime): every key is expired by hand, as a jump of %s does", server, short(by))
+	r.event(fault, "%s cannot set its clock (its image has no libfaketime): every key is expired by hand, as a jump of %s does", server, short(by))
 	return err
 }
 
@@ -320,7 +320,7 @@ func (r *run) setServerClock(ctx context.Context, server string, by time.Duratio
 	_, err := r.exec(ctx, server, "sh", "-c", fmt.Sprintf("echo '+%ds' >%s", int(by.Seconds()), redlockClock))
 	if by == 0 && err == nil {
 		delete(r.heals, "clock of "+server)
-		r.event(time.Now(), healed, "the clock of %s is right again", server)
+		r.event(healed, "the clock of %s is right again", server)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func slowNetwork(ctx context.Context, r *run) error {
 			return r.skip("this kernel has neither netem nor what could take its place: %v; %v", missing, err)
 		}
 	}
-	r.event(at, fault, "what %s sends arrives %s", hit, how)
+	r.event(fault, "what %s sends arrives %s", hit, how)
 	if err := r.let(ctx, r.between(6*time.Second, 9*time.Second)); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func slowNetwork(ctx context.Context, r *run) error {
 	}
 	delete(r.heals, "slow network of "+hit)
 	back := time.Now()
-	r.event(back, healed, "the network of %s is as it was", hit)
+	r.event(healed, "the network of %s is as it was", hit)
 	before, err := r.placedBy(ctx, hit)
 	if err != nil {
 		return err
