@@ -40,13 +40,11 @@ type load struct {
 	running  sync.WaitGroup
 }
 
-// What buyers do beside placing an order: some pay, some change their minds. Both cost the database a transaction each,
-// where orders share theirs.
-var behaviour = loadtest.Scenario{PayShare: 0.1, CancelShare: 0.02}
-
 const (
-	clients     = 2000             // that wait for an answer at the same time, at most
-	impatient   = 0.1              // the share of those who send their request twice at once
+	clients     = 2000 // that wait for an answer at the same time, at most
+	impatient   = 0.1  // the share of those who send their request twice at once
+	payShare    = 0.1  // of those who got an order; each payment costs the database a transaction, where orders share theirs
+	cancelShare = 0.02
 	mostRate    = 250              // buyers a second, unless told otherwise: what two cores do beside everything else
 	sendTimeout = 18 * time.Second // more than the shop and the gateway take
 	paySeconds  = 3600
@@ -119,23 +117,28 @@ func (l *load) start(ctx context.Context, t *timeline) {
 	l.running.Go(func() { l.restock(ctx) })
 }
 
-// arrive is one buyer, a little early or late as the seed says: people do not come in step.
+// arrive is one buyer, a little late as the seed says: people do not come in step.
 func (l *load) arrive(a loadtest.Arrival) {
 	l.arrivals.Add(1)
-	jitter := rand.New(rand.NewPCG(uint64(l.seed), uint64(a.N))).Float64() //nolint:gosec // chance that can be repeated
-	late := time.Duration(jitter * 2 / l.rate * float64(time.Second))
+	chance := rand.New(rand.NewPCG(uint64(l.seed), uint64(a.N))) //nolint:gosec // chance that can be repeated
+	late := time.Duration(chance.Float64() * 2 / l.rate * float64(time.Second))
 	time.Sleep(late)
 	a.Due = a.Due.Add(late)
-	if !l.repeat {
-		behaviour.Act(l.buyers, a)
-		return
-	}
 	answer := l.buyers.Buy(a)
-	if failed(answer.Outcome) {
+	if l.repeat && failed(answer.Outcome) {
 		l.repeated.Add(1)
-		if again := l.buyers.Buy(loadtest.Arrival{N: a.N}); failed(again.Outcome) {
+		if answer = l.buyers.Buy(loadtest.Arrival{N: a.N}); failed(answer.Outcome) {
 			l.again.Add(1)
 		}
+	}
+	if answer.Outcome != loadtest.Placed {
+		return
+	}
+	switch mind := chance.Float64(); {
+	case mind < payShare:
+		l.buyers.Pay(l.buyers.Buyer(a.N), answer.Order)
+	case mind < payShare+cancelShare:
+		l.buyers.Cancel(l.buyers.Buyer(a.N), answer.Order)
 	}
 }
 

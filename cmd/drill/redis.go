@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -90,18 +91,25 @@ func (r *run) failover(ctx context.Context, w *witnesses) (shown bool, err error
 	})
 }
 
-// loneHolders cuts the replicas off and has the witnesses take their locks, of which no replica can hear.
+// loneHolders cuts the replicas off and has the witnesses take their locks, of which no replica can hear. The replicas
+// are stopped and their links are cut, so that nothing waits for them either. They keep their addresses: on another one,
+// Sentinel would take a replica for its neighbour.
 func (r *run) loneHolders(ctx context.Context, w *witnesses, master string, replicas []string) (owners map[string]string, err error) {
-	for _, replica := range replicas {
-		if err := r.disconnect(ctx, replica, "redis"); err != nil {
-			return nil, err
-		}
-	}
 	if err := w.hold(ctx); err != nil {
 		return nil, err
 	}
-	r.note("%d buyers ask at %s; their commit is held up, so that they hold their locks", w.n, shop1)
+	if err := r.pause(ctx, replicas...); err != nil {
+		return nil, err
+	}
+	cut, err := r.exec(ctx, master, "redis-cli", "client", "kill", "type", "replica")
+	if err != nil {
+		return nil, err
+	}
+	if err := r.assert(cut == strconv.Itoa(len(replicas)), "the links of %s to its replicas are cut: %s", master, cut); err != nil {
+		return nil, err
+	}
 	w.ask(shop1, "first")
+	r.note("%d buyers ask at %s; their commit is held up, so that they hold their locks", w.n, shop1)
 	return r.owners(ctx, w, master)
 }
 
@@ -115,10 +123,8 @@ func (r *run) lose(ctx context.Context, master string, replicas []string) (promo
 	if err != nil {
 		return "", err
 	}
-	for _, replica := range replicas {
-		if err := r.connect(ctx, replica, "redis"); err != nil {
-			return "", err
-		}
+	if err := r.unpause(ctx, replicas...); err != nil {
+		return "", err
 	}
 	if promoted, err = r.promoted(ctx, master); err != nil {
 		return "", err
