@@ -11,6 +11,7 @@ import (
 
 	"seckill/handler/token"
 	"seckill/service"
+	"seckill/service/idgen"
 )
 
 // endpoint is a handler whose error is answered by fail.
@@ -89,6 +90,15 @@ func (h *Handler) network(c *gin.Context) network {
 	}
 	prefix, _ := addr.Prefix(bits) // fails for no address at all: these share a bucket
 	return prefix
+}
+
+// pathID is the id that the path names. What is no id names nothing.
+func pathID(c *gin.Context) (idgen.ID, error) {
+	id, err := idgen.ParseID(c.Param("id"))
+	if err != nil {
+		return 0, noSuchID
+	}
+	return id, nil
 }
 
 // within bounds a use case. It also ends when the client goes away.

@@ -49,9 +49,9 @@ type decodedID struct {
 // decodeID is GET /api/v1/admin/ids/{id}: when and by whom a snowflake id was made. A segment's ids are numbers in a row
 // and tell nothing.
 func (h *Handler) decodeID(c *gin.Context) error {
-	id, err := idgen.ParseID(c.Param("id"))
+	id, err := pathID(c)
 	if err != nil {
-		return service.ErrNotFound
+		return err
 	}
 	answer := decodedID{ID: id, Kind: "segment"}
 	if h.cfg.IDLayout != nil {

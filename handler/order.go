@@ -103,9 +103,9 @@ func (h *Handler) cancelOrder(c *gin.Context, user service.UserID) error {
 
 // withOrder does something with the order that the path names, and answers with it as it is then.
 func (h *Handler) withOrder(c *gin.Context, do func(context.Context, idgen.ID) (service.Order, error)) error {
-	id, err := idgen.ParseID(c.Param("id"))
+	id, err := pathID(c)
 	if err != nil {
-		return noSuchID
+		return err
 	}
 	ctx, cancel := within(c, h.cfg.RequestTimeout)
 	defer cancel()

@@ -69,9 +69,9 @@ func (h *Handler) listOutbox(c *gin.Context) error {
 
 // showOutbox is GET /api/v1/admin/outbox/{id}.
 func (h *Handler) showOutbox(c *gin.Context) error {
-	id, err := idgen.ParseID(c.Param("id"))
+	id, err := pathID(c)
 	if err != nil {
-		return service.ErrNotFound
+		return err
 	}
 	ctx, cancel := within(c, h.cfg.RequestTimeout)
 	defer cancel()
@@ -94,9 +94,9 @@ func (h *Handler) retryOutbox(c *gin.Context) error {
 	if err := h.decodeOptional(c); err != nil {
 		return err
 	}
-	id, err := idgen.ParseID(c.Param("id"))
+	id, err := pathID(c)
 	if err != nil {
-		return service.ErrNotFound
+		return err
 	}
 	ctx, cancel := within(c, h.cfg.RequestTimeout)
 	defer cancel()

@@ -123,7 +123,7 @@ func problemOf(err error) *problem {
 		p.Voucher = viewVoucher(e.Voucher)
 	}
 	switch {
-	case e.Code == service.CodeKeyReused:
+	case e.Code == service.CodeKeyReused && e.Field == "":
 		p.Field = headerKey
 	case e.Code == service.CodeInvalid && e.Field != "":
 		p.Detail = e.Field + " " + e.Message

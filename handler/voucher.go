@@ -46,9 +46,9 @@ func (h *Handler) getVoucher(c *gin.Context) error {
 
 // withVoucher does something with the voucher that the path names, and answers with it as it is then.
 func (h *Handler) withVoucher(c *gin.Context, do func(context.Context, idgen.ID) (service.Voucher, error)) error {
-	id, err := idgen.ParseID(c.Param("id"))
+	id, err := pathID(c)
 	if err != nil {
-		return noSuchID
+		return err
 	}
 	ctx, cancel := within(c, h.cfg.RequestTimeout)
 	defer cancel()

@@ -125,3 +125,16 @@ func TestAudit(t *testing.T) {
 		t.Errorf("a guest where there are none: %d %s", got.status, got.body)
 	}
 }
+
+// A key that was used for other units is refused by the name of what differs, not of the key.
+func TestReusedKeyNamesWhatDiffers(t *testing.T) {
+	shop := newFakeShop()
+	a := serve(t, shop, nil)
+	for field, want := range map[string]string{"units": `"field":"units"`, "": `"field":"Idempotency-Key"`} {
+		shop.err = &service.Error{Code: service.CodeKeyReused, Field: field, Message: "used before"}
+		got := a.send("POST", "/api/v1/admin/vouchers/7/stock", `{"units": 5}`, append(as(t, 1, token.Admin), "Idempotency-Key", "k")...)
+		if got.status != 422 || !strings.Contains(got.body, want) || !strings.Contains(got.body, `"code":"idempotency-key-reuse"`) {
+			t.Errorf("%d %s, want %s", got.status, got.body, want)
+		}
+	}
+}

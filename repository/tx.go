@@ -71,12 +71,17 @@ func commit(ctx context.Context, tx *gorm.DB) error {
 }
 
 // change runs an idempotent transaction until it has an outcome: failures that may pass are tried again, and so is a
-// commit whose answer was lost. When ctx ends first the error is ErrUnknown, or ErrUnavailable if nothing can have been
-// done. A *service.Error from fn is an outcome: the transaction is rolled back and the error returned.
+// commit whose answer was lost. When ctx ends first the error is ErrUnknown, or ErrUnavailable if no statement was on its
+// way then: nothing can have been done. A *service.Error from fn is an outcome: the transaction is rolled back and the
+// error returned.
 func (db *DB) change(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	unknown := false
 	for attempt := 0; ; attempt++ {
-		err := db.inTx(ctx, fn)
+		sent := false
+		err := db.inTx(ctx, func(tx *gorm.DB) error {
+			sent = true
+			return fn(tx)
+		})
 		var refusal *service.Error
 		switch {
 		case err == nil:
@@ -84,14 +89,14 @@ func (db *DB) change(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		case errors.As(err, &refusal):
 			return err
 		}
-		unknown = unknown || ambiguous(err)
+		unknown = unknown || ambiguous(err) || sent && ctx.Err() != nil
 		if (ambiguous(err) || passing(err)) && pause(ctx, attempt) {
 			continue
 		}
-		if unknown || ctx.Err() != nil {
+		switch {
+		case unknown:
 			return service.Unknown(err)
-		}
-		if passing(err) {
+		case passing(err), ctx.Err() != nil:
 			return service.Unavailable(err)
 		}
 		return err

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -82,14 +83,30 @@ func (s *Vouchers) AddStock(ctx context.Context, id idgen.ID, units int64, reque
 		}
 		added := tx.Exec("INSERT INTO voucher_restock (voucher_id, request_id, units, created_at) VALUES (?, ?, ?, "+d.now+")"+
 			d.orSkip("voucher_restock", "voucher_id"), int64(id), requestID, units)
-		if added.Error != nil || added.RowsAffected == 0 {
+		switch {
+		case added.Error != nil:
 			return added.Error
+		case added.RowsAffected == 0:
+			return sameRestock(tx, id, units, requestID)
 		}
 		if terms.Total+units > service.MaxStock {
 			return service.Invalid("units", "would make more than %d in all", service.MaxStock)
 		}
 		return exactly(1, tx.Exec("UPDATE voucher_stock SET total = total + ?, stock = stock + ? WHERE voucher_id = ?", units, units, int64(id)))
 	})
+}
+
+// sameRestock refuses a request id that was used for another number of units.
+func sameRestock(tx *gorm.DB, id idgen.ID, units int64, requestID string) error {
+	var before int64
+	err := tx.Raw("SELECT units FROM voucher_restock WHERE voucher_id = ? AND request_id = ?", int64(id), requestID).Row().Scan(&before)
+	if err == nil && before != units {
+		return &service.Error{
+			Code: service.CodeKeyReused, Field: "units",
+			Message: fmt.Sprintf("this Idempotency-Key has added %d units; take a new one to add others", before),
+		}
+	}
+	return err
 }
 
 // End implements service.VoucherStore. The time is taken once the row is locked: every order that stands was placed

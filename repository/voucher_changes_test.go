@@ -50,6 +50,10 @@ func TestAddStockRefusals(t *testing.T) {
 		if err := vouchers.AddStock(t.Context(), voucher, 10, "a"); err != nil { // the refused request left no trace
 			t.Error(err)
 		}
+		err = vouchers.AddStock(t.Context(), voucher, 9, "a") // the same request with another number of units
+		if e, ok := err.(*service.Error); !ok || e.Code != service.CodeKeyReused || e.Field != "units" {
+			t.Errorf("a key that was used for other units: %v", err)
+		}
 		if left := stockOf(t, db, voucher); left != service.MaxStock {
 			t.Errorf("%d left", left)
 		}

@@ -18,7 +18,7 @@ const (
 	CodeSoldOut        Code = "sold-out"              // no unit left at this moment
 	CodeAlreadyOrdered Code = "already-ordered"       // Order is the live order that stands in the way
 	CodeInProgress     Code = "in-progress"           // another request of the same user is being placed
-	CodeKeyReused      Code = "idempotency-key-reuse" // the request id belongs to an order of another voucher
+	CodeKeyReused      Code = "idempotency-key-reuse" // the request id belongs to another order or change; Field names what differs, "" for the voucher
 	CodeOrderPaid      Code = "order-paid"            // the order was paid already
 	CodeOrderClosed    Code = "order-closed"          // the order was cancelled or has expired
 	CodeRefundDue      Code = "refund-due"            // the payment could not be applied and was recorded for refund
@@ -34,7 +34,7 @@ const (
 type Error struct {
 	Code       Code
 	Message    string
-	Field      string        // with CodeInvalid: the name of the value as the client knows it
+	Field      string        // with CodeInvalid and CodeKeyReused: the name of the value as the client knows it
 	RetryAfter time.Duration // with CodeBusy and CodeUnavailable: a hint, zero for none
 	Order      *Order        // with CodeAlreadyOrdered, CodeOrderPaid, CodeOrderClosed, CodeRefundDue
 	Voucher    *Voucher      // with CodeNotStarted and CodeEnded

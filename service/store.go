@@ -82,7 +82,8 @@ type VoucherStore interface {
 	// limit, a start that moves after the sale has begun, an end in the past.
 	Change(ctx context.Context, id idgen.ID, c VoucherChange) error
 
-	// AddStock puts units more on sale. The same request id again changes nothing.
+	// AddStock puts units more on sale. The same request id again changes nothing, and is refused with CodeKeyReused if it
+	// was used for another number of units.
 	AddStock(ctx context.Context, id idgen.ID, units int64, requestID string) error
 
 	// End ends the sale now, by the database's clock. A sale that is over stays as it is.

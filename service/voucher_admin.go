@@ -30,7 +30,8 @@ func (s *Shop) ChangeVoucher(ctx context.Context, id idgen.ID, c VoucherChange) 
 	return s.changeVoucher(ctx, id, func() error { return s.cfg.Vouchers.Change(ctx, id, c) })
 }
 
-// AddStock puts more units on sale, at any time. The same request id again changes nothing.
+// AddStock puts more units on sale, at any time. The same request id again changes nothing, and is refused if
+// it came with another number of units.
 func (s *Shop) AddStock(ctx context.Context, id idgen.ID, units int64, requestID string) (Voucher, error) {
 	if units < 1 || units > MaxStock {
 		return Voucher{}, Invalid("units", "must be from 1 to %d", MaxStock)

@@ -1,0 +1,71 @@
+package repository
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"seckill/repository/repotest/dbtest"
+	"seckill/service"
+)
+
+// A change whose context ends before any statement of it was on its way has not happened, and is answered so: nobody has
+// to settle anything. One that is cut off while a statement waits is not known to whoever asked.
+func TestAChangeThatIsCutOff(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db, narrow := openDB(t, target), openRaw(t, target, PoolOptions{MaxOpen: 1})
+		order := placed(t, db, onSale(t, db, 9, 1), 1)
+		for _, step := range []string{"pay", "cancel"} {
+			cutOff := func(on *DB, when func() bool) error {
+				ctx, cancel := context.WithCancel(t.Context())
+				var cutting sync.WaitGroup
+				cutting.Go(func() {
+					defer cancel()
+					for !when() {
+						time.Sleep(time.Millisecond)
+					}
+				})
+				defer cutting.Wait()
+				_, err := change(ctx, on, order, step)
+				return err
+			}
+			only, waits := narrow.gorm.Begin(), narrow.sql.Stats().WaitCount
+			err := cutOff(narrow, func() bool { return narrow.sql.Stats().WaitCount > waits })
+			only.Rollback()
+			if service.CodeOf(err) != service.CodeUnavailable {
+				t.Errorf("%s, while no connection was free: %v", step, err)
+			}
+
+			holder := db.gorm.Begin()
+			if err := holder.Exec("SELECT id FROM voucher_order WHERE id = ? FOR UPDATE", int64(order.ID)).Error; err != nil {
+				t.Fatal(err)
+			}
+			err = cutOff(db, func() bool { return changesUnderWay(t, db) })
+			holder.Rollback()
+			if service.CodeOf(err) != service.CodeUnknown {
+				t.Errorf("%s, while a statement waited: %v", step, err)
+			}
+			for changesUnderWay(t, db) { // the server may take a moment to see that nobody waits for it any more
+				time.Sleep(time.Millisecond)
+			}
+			if now, err := NewOrders(db).Order(t.Context(), order.ID); err != nil || now.Status != service.Pending {
+				t.Errorf("%s: the order is %s (%v)", step, now.Status, err)
+			}
+		}
+		if _, err := change(t.Context(), db, order, "pay"); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
+
+// changesUnderWay tells whether the server is at a statement that locks an order for a change.
+func changesUnderWay(t *testing.T, db *DB) bool {
+	var n int
+	const query = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE CONCAT('%voucher_', 'order o WHERE%')"
+	if err := db.session(t.Context()).Raw(query).Scan(&n).Error; err != nil {
+		t.Error(err)
+		return false
+	}
+	return n > 0
+}
