@@ -24,6 +24,7 @@ var types = map[string]string{
 // asset is a file in the forms in which it is sent.
 type asset struct {
 	contentType   string
+	links         string // a Link header, or ""
 	plain, zipped encoded
 }
 
@@ -32,7 +33,7 @@ type encoded struct {
 	etag string
 }
 
-func newAsset(name string, content []byte) (*asset, error) {
+func newAsset(name string, content []byte, links string) (*asset, error) {
 	contentType := types[path.Ext(name)]
 	if contentType == "" {
 		return nil, fmt.Errorf("%s: files with this ending are not known here", name)
@@ -52,6 +53,7 @@ func newAsset(name string, content []byte) (*asset, error) {
 	}
 	return &asset{
 		contentType: contentType,
+		links:       links,
 		plain:       encoded{content, `"` + tag + `"`},
 		zipped:      encoded{zipped.Bytes(), `"` + tag + `-gzip"`},
 	}, nil
@@ -82,6 +84,9 @@ func (a *asset) serveMissing(w http.ResponseWriter, r *http.Request) {
 func (a *asset) form(header http.Header, r *http.Request) encoded {
 	header.Set("Content-Type", a.contentType)
 	header.Set("Vary", "Accept-Encoding")
+	if a.links != "" {
+		header.Set("Link", a.links)
+	}
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		header.Set("Content-Encoding", "gzip")
 		return a.zipped

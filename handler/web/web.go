@@ -48,10 +48,12 @@ func load(files fs.FS) (*Handler, error) {
 	h := &Handler{pages: map[string]*asset{}, parts: map[string]*asset{}, version: version}
 	for name, content := range contents {
 		base, isPage := strings.CutSuffix(name, ".html")
+		links := ""
 		if isPage {
+			links = preload(content, contents, version)
 			content = bytes.ReplaceAll(content, []byte(`"`+partsPath), []byte(`"`+partsPath+version+"/"))
 		}
-		a, err := newAsset(name, content)
+		a, err := newAsset(name, content, links)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("web: %w", err)

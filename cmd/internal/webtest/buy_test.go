@@ -29,7 +29,7 @@ func TestBuyAndPay(t *testing.T) {
 	p.until(shows("#status", "You got it: Dinner for two. Pay within 15 minutes."))
 	p.click(payButton)
 	p.until(in("paid", firstOrder))
-	p.until(shows("#status", "Dinner for two is paid."))
+	p.until(shows("#status", "Dinner for two: Paid"))
 	p.until(shows(ticket, "It is paid"))
 	if got := s.totals(); got.Orders != 1 || got.Paid != 1 {
 		t.Errorf("the database says %+v", got)
@@ -74,7 +74,7 @@ func TestSoldOutWhileLooking(t *testing.T) {
 	p.until(in("open", ticket))
 	other := s.user(7, token.User)
 	taken := other.order(voucher)
-	p.until(in("sold-out", ticket) + " && " + shows("#status", "Dinner for two is sold out."))
+	p.until(in("sold-out", ticket) + " && " + shows("#status", "Dinner for two: Sold out"))
 	p.click(ticket + buyButton) // does nothing any more
 	other.do(http.MethodPost, taken+"/cancel", nil)
 	p.until(in("open", ticket) + " && " + shows("#status", "Dinner for two is available again."))
@@ -101,7 +101,7 @@ func TestSoldOutBetweenLookAndClick(t *testing.T) {
 	})
 	s.user(7, token.User).order(voucher)
 	p.click(ticket + buyButton)
-	p.until(in("sold-out", ticket) + " && " + shows("#status", "sold out"))
+	p.until(in("sold-out", ticket) + " && " + shows("#status", "Sold out"))
 	if got := s.totals(); got.Orders != 1 {
 		t.Errorf("the database says %+v", got)
 	}
@@ -122,7 +122,7 @@ func TestAlreadyMine(t *testing.T) {
 	})
 	(&user{s, value[string](p, `JSON.parse(localStorage.getItem('seckill.session')).token`)}).order(voucher)
 	p.click(ticket + buyButton)
-	p.until(in("mine", ticket) + " && " + in("pending", firstOrder) + " && " + shows("#status", "already yours"))
+	p.until(in("mine", ticket) + " && " + in("pending", firstOrder) + " && " + shows("#status", "Dinner for two: Yours"))
 	if got := s.totals(); got.Orders != 1 {
 		t.Errorf("the database says %+v", got)
 	}

@@ -25,6 +25,7 @@ type look struct {
 	language string // as in Accept-Language; "en" by default
 	dark     bool
 	phone    bool
+	still    bool   // without anything that moves
 	script   string // runs in the page before its own scripts
 }
 
@@ -71,10 +72,14 @@ func (p *tab) behave(how look) {
 		width, height = 390, 844
 	}
 	p.do(chromedp.EmulateViewport(width, height))
-	scheme := map[bool]string{false: "light", true: "dark"}[how.dark]
-	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-	})
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
+	if how.dark {
+		features[0].Value = "dark"
+	}
+	if how.still {
+		features = append(features, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
+	}
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 	if how.language == "" {
 		how.language = "en"
 	}

@@ -94,7 +94,7 @@ func TestExpiry(t *testing.T) {
 	p.until(in("open", ticket))
 	p.click(ticket + buyButton)
 	p.until(in("expired", firstOrder) + " && " + shows(firstOrder, "Expired"))
-	p.until(`said.some(words => words.includes('not paid in time'))`)
+	p.until(`said.some(words => words.includes('Dinner for two: Expired'))`)
 	p.until(`document.querySelector('` + payButton + `').checkVisibility() === false`)
 	p.until(in("open", ticket))
 	if got := s.totals(); got.Closed != 1 || got.Surviving != 0 {

@@ -31,7 +31,7 @@ export function createCard(voucher, { t, format, clock, orders, session }, onbuy
       el('div', { class: 'what' }, title, el('div', { class: 'cost' }, price, stamp), terms, el('div', { class: 'stock' }, bar, stock)),
       el('div', { class: 'act' }, phase, timer, button, note)))
 
-  const card = { id, element, voucher, progress: undefined, render, focus: () => button.focus() }
+  const card = { id, element, voucher, render }
   button.addEventListener('click', () => {
     if (button.getAttribute('aria-disabled') !== 'true') onbuy(card)
   })

@@ -1,5 +1,5 @@
-// The shop's time, as well as it is known here. Sales open and close by the shop's clock; the browser's own may be wrong,
-// and may be set while one waits, so it is never asked for the time of day: performance.now() only ever goes forward.
+// The shop's time, by which sales open and close. The browser's own may be wrong, and set while one waits: it is never
+// asked for the time of day. performance.now() only ever goes forward.
 
 const drift = 1e-4 // how much two clocks may part, in seconds a second
 
@@ -9,9 +9,8 @@ export function createClock(local = () => performance.now()) {
   let found = 0
 
   return {
-    // heard takes a time that the shop read between two local instants. It was the middle, give or take half of the round
-    // trip; the estimate that can be least wrong is kept. One that contradicts it tells that a clock was set, or that
-    // this machine slept: the new one is believed.
+    // heard takes a time that the shop read between two local instants: in the middle, give or take half of the round
+    // trip. What can be least wrong is kept, until something contradicts it: then a clock was set, or this machine slept.
     heard(serverTime, sent, received) {
       const half = (received - sent) / 2
       const heard = Date.parse(serverTime) - (sent + half)

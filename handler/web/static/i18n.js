@@ -1,8 +1,8 @@
 // Texts in the reader's language. A page brings its own dictionaries:
 //
-//   const { t } = i18n({ en: { 'left': '{n} left|{n} left' }, zh: { 'left': '剩余 {n} 件' } })
+//   const { t } = i18n({ en: { left: '{n} unit|{n} units' }, zh: { left: '{n} 件' } })
 //
-// A text may have a form for one and a form for many, parted by "|"; {n} chooses. Markup names its text by data-t, and the
+// {n} chooses between the forms for one and for many. Markup names its text by data-t, and the
 // text of its aria-label by data-t-label.
 
 import { kept } from './store.js'

@@ -55,8 +55,6 @@ const en = {
   saidSoon: '{title} opens in {time}.',
   saidOpen: '{title} is open.',
   saidGot: 'You got it: {title}. Pay within {time}.',
-  saidSoldOut: '{title} is sold out.',
-  saidHave: '{title} is already yours.',
   saidBack: '{title} is available again.',
 
   orders: 'My orders',
@@ -74,9 +72,6 @@ const en = {
   cancelling: 'Cancelling …',
   older: 'Show older orders',
   failed: 'That did not work: {detail}',
-  saidPaid: '{title} is paid.',
-  saidCancelled: '{title} is cancelled.',
-  saidExpired: '{title} was not paid in time and is closed.',
   saidRefund: 'The payment came too late; it will be returned.',
 
   reallyCancel: 'Cancel this order?',
@@ -90,7 +85,6 @@ const en = {
   haveToken: 'I have a token',
   token: 'Token',
   useToken: 'Use it',
-  leave: 'Be a guest again',
   badToken: 'This is not a token.',
 
   lost: 'The shop does not answer. What you see is from {time}.',
@@ -153,8 +147,6 @@ const zh = {
   saidSoon: '{title}，{time}后开抢。',
   saidOpen: '{title}，开抢了。',
   saidGot: '抢到了：{title}。请在 {time}内付款。',
-  saidSoldOut: '{title}已售罄。',
-  saidHave: '{title}您已经抢到了。',
   saidBack: '{title}又有货了。',
 
   orders: '我的订单',
@@ -172,9 +164,6 @@ const zh = {
   cancelling: '取消中……',
   older: '显示更早的订单',
   failed: '操作未成功：{detail}',
-  saidPaid: '{title}已付款。',
-  saidCancelled: '{title}已取消。',
-  saidExpired: '{title}未及时付款，订单已关闭。',
   saidRefund: '付款来得太晚，款项将退回。',
 
   reallyCancel: '确定取消这个订单吗？',
@@ -188,7 +177,6 @@ const zh = {
   haveToken: '我有令牌',
   token: '令牌',
   useToken: '使用',
-  leave: '改回访客',
   badToken: '这不是令牌。',
 
   lost: '商店没有答复，当前内容截至 {time}。',

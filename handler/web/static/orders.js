@@ -6,7 +6,7 @@ import { persist } from './persist.js'
 const checkEvery = 1_500 // ms between looks at an order whose time to pay is over
 
 export function createOrders(page) {
-  const { api, clock, t, format, say, session } = page
+  const { api, clock, t, format, say, said, session } = page
   const rows = new Map() // by id
   const titles = new Map() // by voucher
   const list = byId('order-list')
@@ -36,7 +36,7 @@ export function createOrders(page) {
     const row = rows.get(order.id)
     if (!row) insert(createRow(order))
     else if (row.order.status === 'pending') {
-      if (order.close_reason === 'expired') say(t('saidExpired', { title: row.name() }))
+      if (order.close_reason === 'expired') said(row.name(), 'expired')
       row.order = order
     }
     learnTitle(order.voucher_id)
@@ -128,7 +128,7 @@ export function createOrders(page) {
     row.working = row.note = undefined
     const order = answer.body ?? answer.problem?.order
     if (order) put(order)
-    if (answer.code === 'ok') say(t(verb === 'pay' ? 'saidPaid' : 'saidCancelled', { title: row.name() }))
+    if (answer.code === 'ok') said(row.name(), verb === 'pay' ? 'paid' : 'cancelled')
     else if (answer.code === 'refund-due') say(t('saidRefund'))
     else if (!order) row.note = () => t('failed', { detail: answer.problem?.detail ?? answer.code })
     if (answer.code === 'unauthenticated') session.reject(token)

@@ -7,10 +7,10 @@ const soon = 5_000 // ms: who is early by less is served at the opening
 const stored = 'seckill.attempts'
 const resumable = 120_000 // ms: an older attempt is not sent again behind its buyer's back
 
-// newKey needs no secure context, unlike crypto.randomUUID: the shop may be watched over plain HTTP in a local network.
+// newKey works over plain HTTP too, unlike crypto.randomUUID.
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
 
-// attempts are the requests whose outcome this browser does not know, so that a page that is loaded again can settle them.
+// attempts are the requests whose outcome is not known, for the next page to settle.
 const attempts = {
   all() {
     try { return JSON.parse(kept.get(stored) ?? '{}') } catch { return {} }

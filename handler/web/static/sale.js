@@ -10,7 +10,7 @@ const most = 100 // vouchers that the shop lists at once
 const milestones = [60, 10] // seconds before the opening at which it is announced
 
 export function createSale(page) {
-  const { api, clock, t, format, say, session, orders, notice } = page
+  const { api, clock, t, format, say, said, session, orders, notice } = page
   const cards = new Map()
   const list = byId('vouchers')
   const ended = byId('ended-list')
@@ -65,7 +65,7 @@ export function createSale(page) {
     const was = card.voucher
     card.voucher = voucher
     if (phaseOf(voucher, clock.now()) !== 'open' || orders.live(card.id) >= voucher.user_limit) return
-    if (was.stock > 0 && voucher.stock === 0) say(t('saidSoldOut', { title: voucher.title }))
+    if (was.stock > 0 && voucher.stock === 0) said(voucher.title, 'soldOut')
     if (was.stock === 0 && voucher.stock > 0) say(t('saidBack', { title: voucher.title }))
   }
 
@@ -96,11 +96,11 @@ export function createSale(page) {
         say(t('saidGot', { title, time: format.span(seconds * 1000, t) }))
         break
       case 'already-ordered':
-        say(t('saidHave', { title }))
+        said(title, 'mine')
         break
       case 'sold-out':
         card.voucher = { ...card.voucher, stock: 0, server_time: new Date(clock.now()).toISOString() }
-        say(t('saidSoldOut', { title }))
+        said(title, 'soldOut')
         break
       case 'sale-not-started':
       case 'sale-ended':

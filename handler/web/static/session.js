@@ -1,7 +1,7 @@
 // Who is buying: a guest of this browser, or whoever's token was pasted.
 //
-// A guest's token is kept, so that closing the page loses no order, and all tabs are one guest. A pasted token may be
-// worth more: it is forgotten with its tab.
+// A guest's token is kept: closing the page loses no order, and all tabs are one guest. A pasted token may be worth more:
+// it is forgotten with its tab.
 
 import { persist } from './persist.js'
 import { kept, ofTab } from './store.js'
@@ -61,11 +61,6 @@ export function createSession(api, clock) {
       if (!claims) return false
       set({ token, user: claims.sub, expires: claims.exp * 1000, guest: false }, ofTab)
       return true
-    },
-    // leave goes back to being a guest.
-    leave() {
-      ofTab.remove(stored)
-      set(read(kept))
     },
   }
 }

@@ -19,7 +19,8 @@ const format = createFormat(locale)
 
 function start() {
   const say = announcer(byId('status'))
-  const page = { t, clock, api, session, format, say, notice: createNotice(say) }
+  const said = (title, state) => say(`${title}: ${t(state)}`)
+  const page = { t, clock, api, session, format, say, said, notice: createNotice(say) }
   const orders = page.orders = createOrders(page)
   const who = createWho(page)
   page.askForToken = who.ask

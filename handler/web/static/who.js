@@ -16,7 +16,6 @@ export function createWho({ t, clock, format, session, say }) {
     } else {
       text(byId('who'), session.guests === false ? t('noGuests') : '')
     }
-    byId('leave').hidden = !current || current.guest
     text(byId('token-wrong'), wrong ? t('badToken') : '')
     attr(input, 'aria-invalid', wrong && 'true')
   }
@@ -33,10 +32,6 @@ export function createWho({ t, clock, format, session, say }) {
       details.querySelector('summary').focus()
     }
     render()
-  })
-  byId('leave').addEventListener('click', () => {
-    session.leave()
-    details.querySelector('summary').focus()
   })
 
   return {
