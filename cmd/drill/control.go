@@ -14,7 +14,6 @@ const guardOffVariable = "SECKILL_GUARD_OFF"
 func (s *session) playControl(ctx context.Context, st *stage, t *turn, set settings, r *result) error {
 	begin := time.Now()
 	fmt.Fprintf(s.out, "\n%s, negative control: the same on a shop that was built without its guard (-tags %s)\n", t.name, guardOffTag)
-	st.dirty = true
 	if err := st.withoutGuard(ctx); err != nil {
 		return err
 	}
@@ -25,6 +24,7 @@ func (s *session) playControl(ctx context.Context, st *stage, t *turn, set setti
 	}
 	p.guardOff = true
 	failed := p.perform(ctx, t.control)
+	st.dirty = failed != nil // else everything has come to rest, and the tables will be emptied
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -111,11 +111,8 @@ func (r *run) lockOwners(ctx context.Context, w *witnesses) (map[string]string, 
 	if r.lock != "redis" {
 		return nil, r.let(ctx, time.Second)
 	}
-	master, _, err := r.redisRoles(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.owners(ctx, w, master)
+	owners, _, err := r.owners(ctx, w, w.waiting())
+	return owners, err
 }
 
 // ready is the condition that an instance says that it can serve.

@@ -129,16 +129,31 @@ func (w *witnesses) close() {
 	}
 }
 
-// owners waits until each of the witnesses has its lock on a server, and returns whose it is, by the lock's name.
-func (r *run) owners(ctx context.Context, w *witnesses, server string) (owners map[string]string, err error) {
-	err = r.until(ctx, "every witness holds its lock on "+server, func(ctx context.Context) (bool, error) {
-		owners, err = r.readOwners(ctx, w, server)
+// errAnswered says that witnesses were answered before it could be seen that they hold their locks.
+var errAnswered = errors.New("the witnesses' requests are not under way any more")
+
+// owners waits until each of the witnesses has its lock on the master of Redis, and returns whose it is, by the lock's
+// name. Which server is the master is asked again each time: on a busy machine Sentinel changes its mind. It is
+// errAnswered if fewer than so many requests of witnesses are under way.
+func (r *run) owners(ctx context.Context, w *witnesses, underWay int) (owners map[string]string, master string, err error) {
+	answered := false
+	err = r.until(ctx, "every witness holds its lock", func(ctx context.Context) (bool, error) {
+		if answered = w.waiting() < underWay; answered {
+			return true, nil
+		}
+		if master, _, err = r.redisRoles(ctx); err != nil {
+			return false, err
+		}
+		owners, err = r.readOwners(ctx, w, master)
 		if err == nil && len(owners) < w.n {
-			err = fmt.Errorf("%d of %d do", len(owners), w.n)
+			err = fmt.Errorf("%d of %d do, on %s", len(owners), w.n, master)
 		}
 		return err == nil, err
 	})
-	return owners, err
+	if err == nil && (answered || w.waiting() < underWay) {
+		err = errAnswered
+	}
+	return owners, master, err
 }
 
 // readOwners reads the holders of the witnesses' locks, all in one look.
