@@ -76,7 +76,7 @@ func (w *witnesses) release() error {
 func (w *witnesses) ask(instance, round string) {
 	w.left.Add(int64(w.n))
 	for i := range w.n {
-		user, key := int64(firstWitness+i), "witness-"+round+"-"+strconv.Itoa(i)
+		user, key := int64(firstWitness+i), w.voucher.ID+"-"+round+"-"+strconv.Itoa(i)
 		w.asking.Go(func() {
 			a := w.clients[instance].Place(user, w.voucher.ID, key)
 			w.left.Add(-1)
