@@ -19,7 +19,7 @@ type demoCmd struct {
 	Duplicates int   `default:"3" help:"How often each buyer sends the same request at once."`
 	Clients    int   `default:"64" help:"Buyers who are served at the same time."`
 	JSON       bool  `name:"json" help:"Print the verdict as one JSON object."`
-	Keep       bool  `help:"Leave the shop up for a look, until Ctrl-C."`
+	Keep       bool  `help:"Leave the shop up for a look, with small sales that go on, until Ctrl-C."`
 
 	app.Options `embed:""`
 }
@@ -112,32 +112,4 @@ func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *output) (shop 
 		defer cancel()
 		return errors.Join(shop.Close(closing), clean())
 	}, nil
-}
-
-// keep leaves the shop up until ctx ends.
-func (d *demo) keep(ctx context.Context, out *output) {
-	text := out.stdout
-	if d.cmd.JSON {
-		text = out.stderr
-	}
-	guest := int64(firstBuyer) + d.cmd.Buyers + 1000 // has not ordered yet
-	voucher, err := d.createVoucher("Still on sale", 10, 15*time.Minute)
-	if err != nil {
-		fmt.Fprintln(out.stderr, "seckill:", err)
-		return
-	}
-	fmt.Fprintf(text, `
-The shop stays at %[1]s until Ctrl-C; its API is explained at %[1]s/docs/. Try:
-
-  TOKEN=%[2]s
-  curl -s %[1]s/api/v1/vouchers/%[3]s
-  curl -s %[1]s/api/v1/orders -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"voucher_id":"%[3]s"}'
-  curl -s %[1]s/api/v1/orders -H "Authorization: Bearer $TOKEN"
-
-An admin's token, for what is below /api/v1/admin:
-
-  ADMIN=%[4]s
-  curl -s %[1]s/api/v1/admin/audit -H "Authorization: Bearer $ADMIN"
-`, d.shop.URL(), d.tokens.of(guest), voucher.ID, d.tokens.of(admin))
-	<-ctx.Done()
 }

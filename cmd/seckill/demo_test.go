@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	sqlite "github.com/libtnb/sqlite"
 
 	"seckill/loadtest"
+	"seckill/repository"
 )
 
 func TestDemoHolds(t *testing.T) {
@@ -189,10 +191,70 @@ func TestDemoKeepsTheShopUp(t *testing.T) {
 	if answer.StatusCode != http.StatusCreated {
 		t.Errorf("%s: %s", answer.Status, body)
 	}
+	for path, want := range map[string]string{"/": "shop.js", "/board": "board.js"} {
+		if page := fetch(t, url+path); !strings.Contains(page, want) {
+			t.Errorf("%s is not the page that it should be:\n%s", path, page)
+		}
+	}
+	waitFor(t, func() bool { return strings.Contains(fetch(t, url+"/api/v1/vouchers?limit=1"), `"stock":60`) }) // the first scene
 	http.DefaultClient.CloseIdleConnections()
 	cancel()
 	if code := <-done; code != 0 {
 		t.Errorf("exit status %d: %s", code, stderr.String())
+	}
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v\n%s", url, answer.Status, err, text)
+	}
+	return string(text)
+}
+
+// A scene has everything in it that there is to see: orders that are paid, cancelled and expired, and units that are sold
+// again.
+func TestDemoScene(t *testing.T) {
+	noLeaks(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	parser, err := newParser(io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := parser.Parse([]string{"demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := k.Selected().Target.Addr().Interface().(*demoCmd)
+	out := &output{stdout: io.Discard, stderr: t.Output()}
+	shop, done, err := cmd.open(t.Context(), k, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDemo(cmd, shop, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := scene{announced: time.Second, open: 4 * time.Second, rate: 10, users: 400, units: 10, pay: time.Second}
+	if err := d.play(t.Context(), short, "A short one", 1000); err != nil {
+		t.Error(err)
+	}
+	waitFor(t, func() bool { // the last orders expire
+		audit, err := shop.DB.Audit(t.Context(), repository.AuditOptions{})
+		if err := errors.Join(err, audit.Err()); err != nil {
+			t.Fatal(err)
+		}
+		return audit.Totals.Pending == 0 && audit.Totals.Paid > 0 && audit.Totals.Closed > audit.Totals.Paid/5 && audit.Totals.Orders > 10
+	})
+	d.client.Close()
+	if err := done(); err != nil {
+		t.Error(err)
 	}
 }
 
