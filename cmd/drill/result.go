@@ -104,6 +104,8 @@ func (r *result) print(w io.Writer) {
 		verdict = "FAILED"
 	case r.Skipped != "":
 		verdict = "SKIPPED: " + r.Skipped
+	case r.guardOff:
+		verdict = "passed, since the damage was found"
 	}
 	fmt.Fprintf(w, "\n  %s --lock %s --seed %d: %s, in %s\n", r.Name, r.Lock, r.Seed, verdict, short(r.Took))
 }
