@@ -47,10 +47,16 @@ const description = `A flash-sale (秒杀) shop that never oversells and never l
 Every flag is also a variable: --mysql-dsn is SECKILL_MYSQL_DSN.`
 
 func main() {
+	os.Exit(runInterruptible(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// runInterruptible runs until Ctrl-C or SIGTERM, which end commands in good order. A second one of either ends the
+// program at once, as if it had not been caught.
+func runInterruptible(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	defer stop()
+	context.AfterFunc(ctx, stop) // back to what signals do by themselves
+	return run(ctx, args, stdout, stderr)
 }
 
 // errVerdict ends a command with status 1 after it has told by itself what is wrong.

@@ -23,17 +23,20 @@ type databaseFlags struct {
 	app.Log  `embed:"" group:"Log"`
 }
 
-// open opens the database; the caller closes it.
+// open opens a database that is there; the caller closes it.
 func (f *databaseFlags) open(ctx context.Context, out *output) (*repository.DB, error) {
-	opts := app.Options{Servers: app.Servers{MySQLDSN: f.MySQLDSN, Data: f.Data}}
-	return app.OpenDatabase(ctx, &opts, out.logger(f.Log))
+	return app.OpenKnownDatabase(ctx, f.options(), out.logger(f.Log))
+}
+
+func (f *databaseFlags) options() *app.Options {
+	return &app.Options{Servers: app.Servers{MySQLDSN: f.MySQLDSN, Data: f.Data}}
 }
 
 type migrateUpCmd struct{ databaseFlags }
 
 // Run applies what is pending.
 func (c *migrateUpCmd) Run(ctx context.Context, out *output) (err error) {
-	db, err := c.open(ctx, out)
+	db, err := app.OpenDatabase(ctx, c.options(), out.logger(c.Log)) // which makes an embedded one
 	if err != nil {
 		return err
 	}

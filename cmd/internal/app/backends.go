@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"github.com/alicebob/miniredis/v2"
@@ -57,6 +56,9 @@ func openMigrated(ctx context.Context, opts *Options, log *slog.Logger, s *stack
 
 // openEmbedded fills the backends with an SQLite file, a Redis and a broker in this process.
 func openEmbedded(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (b backends, err error) {
+	if err = claimData(opts, s); err != nil {
+		return b, err
+	}
 	if b.jwtKey, err = TokenKey(opts); err != nil {
 		return b, err
 	}
@@ -84,10 +86,10 @@ func OpenDatabase(ctx context.Context, opts *Options, log *slog.Logger) (*reposi
 	if !opts.Servers.Embedded() {
 		return repository.OpenMySQL(ctx, opts.Servers.MySQLDSN, repository.PoolOptions{MaxOpen: opts.Servers.MySQLConns}, log)
 	}
-	if err := os.MkdirAll(opts.Servers.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory: %w; --data names another one", err)
+	if err := makeData(opts); err != nil {
+		return nil, err
 	}
-	return repository.OpenSQLite(filepath.Join(opts.Servers.Data, "seckill.db"), log)
+	return repository.OpenSQLite(filepath.Join(opts.Servers.Data, dataFile), log)
 }
 
 func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
