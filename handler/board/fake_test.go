@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -185,8 +186,12 @@ func watch(t *testing.T, b *Board, takes time.Duration, lastID string) *watcher 
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
 	}
-	go func() { w.done <- b.Stream(w, r) }()
-	t.Cleanup(cancel)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.done <- b.Stream(w, r)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
 	return w
 }
 
@@ -215,8 +220,13 @@ func (w *watcher) read(t *testing.T, before seen) seen {
 	text := w.got.String()
 	w.mu.Unlock()
 	state := before
+	frame := func() (n int64) {
+		_, _ = fmt.Sscanf(state.ID[strings.LastIndex(state.ID, "-")+1:], "%d", &n)
+		return n
+	}
 	for _, message := range strings.Split(text, "\n\n") {
 		var kind, data string
+		last := frame()
 		for _, line := range strings.Split(message, "\n") {
 			name, value, _ := strings.Cut(line, ": ")
 			switch name {
@@ -233,8 +243,8 @@ func (w *watcher) read(t *testing.T, before seen) seen {
 		}
 		if kind == "snapshot" {
 			state = seen{Snapshots: state.Snapshots + 1, Changes: state.Changes, ID: state.ID}
-		} else {
-			state.Changes++
+		} else if state.Changes++; frame() != last+1 {
+			t.Errorf("frame %d follows frame %d", frame(), last)
 		}
 		events := state.Events
 		state.Events = nil

@@ -82,7 +82,7 @@ const (
 	outboxPace = 500 * time.Millisecond // at least; counting a long outbox takes time, so ...
 	outboxRest = 30                     // ... it rests this many times as long as it took
 	beatPace   = 2 * time.Second        // of telling the other instances
-	askTimeout = 2 * time.Second        // of one question to the database
+	askTimeout = 5 * time.Second        // of one question to the database: a busy one is not away
 )
 
 // run reads until ctx ends, and then takes leave of the other instances.

@@ -182,7 +182,7 @@ func TestDatabaseAway(t *testing.T) {
 		shop.change(func() { shop.broken = nil })
 		time.Sleep(5 * time.Second)
 		shop.change(func() { shop.hangs = true })
-		busyShop(b, 5*time.Second)
+		busyShop(b, askTimeout+2*time.Second)
 		synctest.Wait()
 		got := w.read(t, seen{})
 		if mustKnow(t, b, got); got.Figures["database_away"] != 1 || got.Figures["stock"] != 5 {

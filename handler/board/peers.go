@@ -43,7 +43,7 @@ type instanceView struct {
 }
 
 const (
-	lostAfter = 4 * beatPace
+	lostAfter = 5 * beatPace
 	gone      = 10 * time.Minute // until nobody talks of a lost instance any more
 )
 

@@ -44,23 +44,25 @@ func mustKnow(t *testing.T, b *Board, got seen) {
 // later too, and the shop is never waited for.
 func TestViewersSeeEverythingButForSlowOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = 8 * time.Second })
+		b := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = 20 * time.Second })
 		run(t, b)
 		began := time.Now()
 		stuck, slow := watch(t, b, time.Hour, ""), watch(t, b, 6*time.Second, "")
 		viewers := []*watcher{watch(t, b, 0, ""), watch(t, b, 0, ""), watch(t, b, 40*time.Millisecond, "")}
 		busyShop(b, 3*time.Second)
+		b.Mark("not in any frame yet")
 		viewers = append(viewers, watch(t, b, 0, ""))
-		for name, w := range map[string]*watcher{"stuck": stuck, "slow": slow} {
+		go busyShop(b, 30*time.Second)
+		// The slow one has taken the snapshot when it is too far behind; the other one's time is over a little later.
+		for _, w := range []*watcher{slow, stuck} {
 			if err := <-w.done; err != nil {
-				t.Errorf("%s: %v, after the stream had begun", name, err)
+				t.Errorf("%v, after the stream had begun", err)
 			}
 			if passed := time.Since(began); passed > 20*time.Second {
-				t.Errorf("the %s viewer was cut off after %s only", name, passed)
+				t.Errorf("it was cut off after %s only", passed)
 			}
 		}
-		busyShop(b, 10*time.Second)
-		time.Sleep(time.Second)
+		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		for i, w := range viewers {
 			got := w.read(t, seen{})
@@ -152,8 +154,8 @@ func TestCloseEndsStreams(t *testing.T) {
 				t.Errorf("%v after %s", err, time.Since(began))
 			}
 			got := w.read(t, seen{})
-			if mustKnow(t, b, got); got.kinds()[len(got.Events)-1] != Draining {
-				t.Errorf("the last event is not the end: %v", got.kinds())
+			if mustKnow(t, b, got); got.kinds()[len(got.Events)-1] != Draining || got.Figures["placed"] != b.cfg.Meter.counts[placed].Load() {
+				t.Errorf("the last that happened is missing: %+v", got)
 			}
 		}
 		<-stuck.done
@@ -172,19 +174,68 @@ func TestCloseEndsStreams(t *testing.T) {
 	})
 }
 
+func TestCloseWithNothingToTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, nil)
+		run(t, b)
+		w := watch(t, b, 0, "")
+		time.Sleep(time.Second)
+		b.tick()
+		synctest.Wait() // it waits for the next frame
+		b.Close()
+		synctest.Wait()
+		select {
+		case <-w.done:
+		default:
+			t.Error("the stream goes on")
+		}
+	})
+}
+
+// However fast frames come, nobody begins so far behind that it is cut off at once.
+func TestSnapshotIsNeverTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, func(c *Config) { c.Every = time.Millisecond })
+		run(t, b)
+		go busyShop(b, 2*time.Second)
+		var viewers []*watcher
+		for range 10 {
+			viewers = append(viewers, watch(t, b, 0, ""))
+			for range 130 {
+				b.cfg.Meter.Answered("", time.Millisecond)
+				time.Sleep(time.Millisecond)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		for _, w := range viewers {
+			mustKnow(t, b, w.read(t, seen{}))
+		}
+	})
+}
+
 // A board on which nothing happens says so once a second, and looks at the database seldom if nobody watches.
 func TestQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shop := &fakeShop{}
-		b := newBoard(shop, nil)
+		shop, looks := &fakeShop{}, 0
+		b := newBoard(shop, func(c *Config) {
+			c.IDs = func() IDsState { looks++; return IDsState{} }
+		})
 		run(t, b)
 		time.Sleep(time.Minute)
 		var unwatched, watched int
+		if synctest.Wait(); looks > 125 {
+			t.Errorf("%d looks in a minute in which nobody watched", looks)
+		}
+		looks = 0
 		shop.change(func() { unwatched, shop.reads = shop.reads, 0 })
 		w := watch(t, b, 0, "")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		shop.change(func() { watched = shop.reads })
+		if looks < 1150 || looks > 1250 {
+			t.Errorf("%d looks in a minute", looks)
+		}
 		if got := w.read(t, seen{}); got.Changes < 58 || got.Changes > 65 {
 			t.Errorf("%d changes in a quiet minute", got.Changes)
 		}

@@ -50,6 +50,10 @@ func TestBoardUpdatesWhileASaleRuns(t *testing.T) {
 	p.until(fmt.Sprintf("%s > %d", inked, blank+100))
 	p.click("summary")
 	p.until(fmt.Sprintf("[...document.querySelectorAll('#figures tr')].some(row => row.textContent === 'placed%d')", units))
+	weight := value[int](p, `performance.getEntries().filter(e => !e.name.includes('/api/')).reduce((sum, e) => sum + (e.decodedBodySize ?? 0), 0)`)
+	if weight < 20_000 || weight > mostBytes {
+		t.Errorf("the page weighs %d bytes", weight)
+	}
 	if shown := value[int](p, "shown.size"); shown < 5 {
 		t.Errorf("of %d units sold, %d readings were seen", units, shown)
 	}

@@ -68,14 +68,16 @@ export function draw(chart, rows, now, events, colour) {
     const scale = s.own ? scales.linear(nice(Math.max(s.floor, ...largest([s], rows)))) : common
     path(c, rows, s, t => x(t, now), v => bottom - height * Math.min(1, scale.of(v)), bottom, colour(s.color))
   }
-  c.lineWidth = 4
-  c.strokeStyle = colour('card')
   c.fillStyle = colour('soft')
-  for (const tick of common.ticks) {
-    const at = [chart.label(tick), inset.left + 2, bottom - height * common.of(tick) + 14]
-    c.strokeText(...at)
-    c.fillText(...at)
-  }
+  for (const tick of common.ticks) written(c, chart.label(tick), inset.left + 2, bottom - height * common.of(tick) + 14, colour('card'))
+}
+
+// written is text that lines don't run through.
+function written(c, words, x, y, paper) {
+  c.lineWidth = 4
+  c.strokeStyle = paper
+  c.strokeText(words, x, y)
+  c.fillText(words, x, y)
 }
 
 function* largest(series, rows) {
@@ -152,7 +154,7 @@ export function lane(canvas, events, now, colour, ago) {
     const left = Math.min(at, w - width)
     c.lineWidth = 1
     line(c, at, y, at, 20 + row * 20)
-    c.fillText(e.text, left, 16 + row * 20)
+    written(c, e.text, left, 16 + row * 20, colour('card'))
     free[row] = left - 16
   }
 }

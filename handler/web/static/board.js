@@ -209,10 +209,10 @@ function vouchers() {
 function instances() {
   const n = board.instances.length
   text(byId('instance'), n > 1 ? t('many', { n, name: board.instance }) : board.instance)
-  table('instances', ['instance', 'state', 'orderRate', 'askRate', 'p99', 'queue', 'worker', 'ahead'], board.instances.map(i => [
-    i.name, t(i.lost ? 'gone' : i.self ? 'here' : 'serving'), count(i.order_rate ?? -1), count(i.answer_rate ?? -1), time(i.p99 ?? -1),
-    count(i.queue ?? -1), count(i.worker ?? -1), `${count(i.ahead ?? 0)} ms`,
-  ]))
+  table('instances', ['instance', 'state', 'orderRate', 'askRate', 'p99', 'queue', 'worker', 'ahead'], board.instances.map(i => {
+    const of = (name, show = count) => show(i.lost ? -1 : i[name] ?? -1)
+    return [i.name, t(i.lost ? 'gone' : i.self ? 'here' : 'serving'), of('order_rate'), of('answer_rate'), of('p99', time), of('queue'), of('worker'), of('ahead')]
+  }))
 }
 
 function events() {
