@@ -18,11 +18,11 @@ export function attr(element, name, value) {
 
 export const byId = id => document.getElementById(id)
 
-// announcer returns what tells screen readers something, in their own time. What is said at once is one message, and the
-// same words again are another one.
+// announcer returns what tells screen readers something, in their own time: what is said at once is one message, and the
+// same words again are another one. Its clear takes back what was said.
 export function announcer(region) {
   let words = []
-  return text => {
+  const say = text => {
     if (words.push(text) > 1) return
     region.textContent = ''
     setTimeout(() => {
@@ -30,4 +30,9 @@ export function announcer(region) {
       words = []
     }, 150)
   }
+  say.clear = () => {
+    words = []
+    region.textContent = ''
+  }
+  return say
 }

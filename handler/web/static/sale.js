@@ -37,13 +37,17 @@ export function createSale(page) {
       if (card) update(card, voucher)
       else fresh.push(voucher)
     }
-    if (list.getAttribute('aria-busy')) list.replaceChildren()
-    list.removeAttribute('aria-busy')
+    unblank()
     for (const voucher of fresh.sort(inOrder)) add(voucher)
     byId('nothing').hidden = list.children.length > 0
     byId('ended').hidden = ended.children.length === 0
     byId('orders').hidden = false
     page.render() // all of it: who is buying may have been known before the shop's time
+  }
+
+  function unblank() {
+    if (list.ariaBusy) list.replaceChildren()
+    list.ariaBusy = null
   }
 
   // inOrder: what is open first, then what opens next, then what has ended.
@@ -57,7 +61,9 @@ export function createSale(page) {
     const card = createCard(voucher, page, purchase)
     card.phase = phaseOf(voucher, clock.now())
     cards.set(voucher.id, card)
-    ;(card.phase === 'over' ? ended : list).append(card.element)
+    unblank()
+    const place = card.phase === 'over' ? ended : list
+    place.append(card.element)
   }
 
   function update(card, voucher) {

@@ -36,7 +36,10 @@ function start() {
     setTimeout(tick, sale.tick() + 5)
   }
   orders.onchange(sale.tick)
-  onchange(render)
+  onchange(() => {
+    say.clear() // it was in the other language
+    render()
+  })
   session.onchange(() => {
     orders.clear()
     orders.refresh()
