@@ -84,9 +84,11 @@ func (h *hub) join() error {
 		return ErrFull
 	}
 	h.watching++
-	select {
-	case h.watched <- struct{}{}:
-	default:
+	if h.watching == 1 {
+		select {
+		case h.watched <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }

@@ -50,7 +50,6 @@ func TestViewersSeeEverythingButForSlowOnes(t *testing.T) {
 		stuck, slow := watch(t, b, time.Hour, ""), watch(t, b, 6*time.Second, "")
 		viewers := []*watcher{watch(t, b, 0, ""), watch(t, b, 0, ""), watch(t, b, 40*time.Millisecond, "")}
 		busyShop(b, 3*time.Second)
-		b.Mark("not in any frame yet")
 		viewers = append(viewers, watch(t, b, 0, ""))
 		go busyShop(b, 30*time.Second)
 		// The slow one has taken the snapshot when it is too far behind; the other one's time is over a little later.
@@ -171,6 +170,19 @@ func TestCloseEndsStreams(t *testing.T) {
 		if document := b.Snapshot(); len(document) == 0 {
 			t.Error("no snapshot")
 		}
+	})
+}
+
+// What happens between two looks is told once: not in the snapshot and again in the frame after it.
+func TestEventsBetweenLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(&fakeShop{}, nil) // is not run: looks are when the test says
+		b.Mark("in no frame yet")
+		w := watch(t, b, 0, "")
+		synctest.Wait()
+		b.tick()
+		synctest.Wait()
+		mustKnow(t, b, w.read(t, seen{}))
 	})
 }
 
