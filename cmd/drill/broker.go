@@ -118,7 +118,13 @@ func consumerKill(ctx context.Context, r *run) error {
 		return err
 	}
 	defer unlock()
-	if err := r.let(ctx, r.between(time.Second, 2*time.Second)); err != nil { // deliveries come in
+	if err := r.until(ctx, "the consumer is in the middle of its transactions", func(ctx context.Context) (bool, error) {
+		n, err := r.number(ctx, "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata lock%'")
+		return n > 0, err
+	}); err != nil {
+		return err
+	}
+	if err := r.let(ctx, r.between(500*time.Millisecond, 1500*time.Millisecond)); err != nil { // for more of them
 		return err
 	}
 	if err := r.disconnect(ctx, eventsConsumer, "broker"); err != nil {

@@ -88,13 +88,18 @@ func newLoad(o loadOptions) (*load, error) {
 	return l, nil
 }
 
-// putOnSale creates a voucher.
-func (l *load) putOnSale(title string, units int64) (loadtest.Voucher, error) {
+// putOnSale creates a voucher. One whose answer gets lost does no harm: nobody will buy it.
+func (l *load) putOnSale(title string, units int64) (v loadtest.Voucher, err error) {
 	now := time.Now()
-	return l.client.CreateVoucher(adminUser, loadtest.NewVoucher{
-		Title: title, PriceCents: 4900, Stock: units, UserLimit: 1, PaySeconds: paySeconds,
-		StartsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour),
-	})
+	for range 5 {
+		if v, err = l.client.CreateVoucher(adminUser, loadtest.NewVoucher{
+			Title: title, PriceCents: 4900, Stock: units, UserLimit: 1, PaySeconds: paySeconds,
+			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour),
+		}); err == nil {
+			break
+		}
+	}
+	return v, err
 }
 
 // record takes down a request and its answer.
@@ -182,8 +187,7 @@ func (l *load) settle(ctx context.Context) {
 func (l *load) rush(ctx context.Context) error {
 	const many, rounds = 128, 5
 	for round := 0; ; round++ {
-		var err error
-		if l.voucher, err = l.client.Voucher(l.voucher.ID); err != nil {
+		if err := l.look(ctx); err != nil {
 			return err
 		}
 		if l.voucher.Stock == 0 || round == rounds { // in the latter case the ledger will say that units are left
@@ -197,6 +201,22 @@ func (l *load) rush(ctx context.Context) error {
 			l.buyers.Buy(a)
 		}, nil)
 		l.settle(ctx)
+	}
+}
+
+// look reads the voucher. It is patient: what matters has been decided.
+func (l *load) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		v, err := l.client.Voucher(l.voucher.ID)
+		if err == nil {
+			l.voucher = v
+			return nil
+		}
+		if !wait(ctx, poll) {
+			return err
+		}
 	}
 }
 

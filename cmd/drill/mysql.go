@@ -35,10 +35,10 @@ func mysqlDrills() []drill {
 }
 
 func mysqlKill(ctx context.Context, r *run) error {
-	down := time.Now()
 	if err := r.kill(ctx, mysqlServer); err != nil {
 		return err
 	}
+	down := time.Now()
 	if err := r.let(ctx, r.between(2*time.Second, 4*time.Second)); err != nil {
 		return err
 	}
@@ -52,10 +52,10 @@ func mysqlKill(ctx context.Context, r *run) error {
 }
 
 func mysqlFreeze(ctx context.Context, r *run) error {
-	down := time.Now()
 	if err := r.pause(ctx, mysqlServer); err != nil {
 		return err
 	}
+	down := time.Now()
 	frozen := 20 * time.Second
 	if r.short {
 		frozen = 6 * time.Second
@@ -73,10 +73,10 @@ func mysqlFreeze(ctx context.Context, r *run) error {
 }
 
 func mysqlFull(ctx context.Context, r *run) error {
-	down := time.Now()
 	if err := r.readOnly(ctx, true); err != nil {
 		return err
 	}
+	down := time.Now()
 	if err := r.let(ctx, r.between(4*time.Second, 6*time.Second)); err != nil {
 		return err
 	}
