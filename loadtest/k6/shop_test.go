@@ -113,7 +113,7 @@ func play(t *testing.T, script string, variables ...string) (r result, status in
 	t.Helper()
 	report := filepath.Join(t.TempDir(), script)
 	args := []string{"run", "--quiet", "--no-color"}
-	for _, v := range append([]string{"REPORT=" + report, "VUS=50", "DROPPED=1000000", "ACCEPTED=600000", "REFUSED=600000"}, variables...) {
+	for _, v := range append([]string{"REPORT=" + report, "VUS=50", "TIMEOUT=60", "DROPPED=1000000", "ACCEPTED=600000", "REFUSED=600000"}, variables...) {
 		args = append(args, "--env="+v)
 	}
 	cmd := exec.Command(k6(t), append(args, script+".js")...)
@@ -168,7 +168,7 @@ func k6(t *testing.T) string {
 			return path
 		}
 	}
-	missing(t, "k6 is not here; `go install go.k6.io/k6/v2@v2.2.0` brings it")
+	missing(t, "k6 is not here; `go run ./cmd/test` brings it")
 	return ""
 }
 
