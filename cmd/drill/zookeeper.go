@@ -16,7 +16,7 @@ const lockSession = 4 * time.Second
 func zookeeperDrills() []drill {
 	zookeeper := func(d drill) drill {
 		d.own, d.locks = "zookeeper", []string{"zookeeper"}
-		d.needs = needs{env: map[string]string{"SECKILL_COMMIT_TIMEOUT": longCommit, "SECKILL_LOCK_SESSION": lockSession.String()}}
+		d.needs = needs{env: map[string]string{"SECKILL_COMMIT_TIMEOUT": longCommit, "SECKILL_LOCK_SESSION": lockSession.String(), "SECKILL_LOCK_TIMEOUT": "500ms"}}
 		d.span, d.shortSpan = 25*time.Second, 20*time.Second
 		return d
 	}
