@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"seckill/cmd/internal/plot"
@@ -54,6 +55,9 @@ func (r *result) latency() template.HTML {
 		r.series("half within", func(s *loadtest.Slot) float64 { return milliseconds(s.AcceptedP50) }),
 		r.series("99 % within", func(s *loadtest.Slot) float64 { return milliseconds(s.AcceptedP99) }),
 	}}
+	for i := range c.Series { // where no order was accepted, there is no time to be drawn
+		c.Series[i].Points = slices.DeleteFunc(c.Series[i].Points, func(p plot.Point) bool { return p.Value == 0 })
+	}
 	return c.SVG()
 }
 
