@@ -15,7 +15,7 @@ const en = {
   endedSales: 'Ended sales',
   more: 'Show more',
 
-  terms: '{n} per person, to be paid within {time}',
+  terms: '{n} per person · pay within {time}',
   stockLeft: '{n} of {total} left',
   stock: 'Stock',
   minutes: '{n} minute|{n} minutes',
@@ -107,7 +107,7 @@ const zh = {
   endedSales: '已结束的秒杀',
   more: '显示更多',
 
-  terms: '每人限购 {n} 份，{time}内付款',
+  terms: '每人限购 {n} 份 · {time}内付款',
   stockLeft: '剩余 {n} / {total}',
   stock: '库存',
   minutes: '{n} 分钟',
