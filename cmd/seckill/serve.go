@@ -32,7 +32,7 @@ func (c *serveCmd) Run(ctx context.Context, out *output) error {
 	}
 	log.Info("the shop is open", "url", shop.URL(), "board", shop.URL()+"/board", "docs", shop.URL()+"/docs/", "embedded", c.Servers.Embedded())
 	if c.Servers.Embedded() {
-		fmt.Fprintf(out.stderr, "embedded shop: buy at %[1]s, watch at %[1]s/board; data in %[2]s; an admin's token: seckill token --user 1 --admin\n", shop.URL(), c.Servers.Data)
+		fmt.Fprintf(out.stderr, "embedded shop at %[1]s, its board at %[1]s/board, data in %[2]s; an admin's token: seckill token --user 1 --admin\n", shop.URL(), c.Servers.Data)
 	}
 	return untilDone(ctx, shop, c.Shutdown.ShutdownTimeout, log)
 }
