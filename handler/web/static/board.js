@@ -202,7 +202,7 @@ function vouchers() {
   byId('state').dataset.level = { 'on-sale': 'good', 'sold-out': 'bad', coming: 'warn' }[v?.state] ?? ''
   text(byId('of'), v ? t('left', { n: v.total }) : '')
   table('vouchers', ['title', 'state', 'stock', 'total', 'orders'], board.vouchers.map(v => [
-    v.title, t(v.state), count(v.stock), count(v.total), count(v.placed),
+    v.title, t(v.state), count(v.stock), count(v.total), count(v.total - v.stock),
   ]))
 }
 
