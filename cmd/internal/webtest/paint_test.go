@@ -77,3 +77,21 @@ func TestJumpsAreFound(t *testing.T) {
 	value[bool](p, `(() => { const e = document.createElement('p'); e.textContent = 'x'; document.querySelector('main').before(e); return true })()`)
 	p.until("jumps.reduce((sum, jump) => sum + jump.value, 0) > 0.01")
 }
+
+// What is not there is a page for people, and a problem for programs.
+func TestUnknownPaths(t *testing.T) {
+	s := openShop(t)
+	for path, want := range map[string]string{
+		"/nothing": "text/html; charset=utf-8", "/static/nothing.js": "text/html; charset=utf-8",
+		"/api/nothing": "application/problem+json", "/api/v1/vouchers/x/y": "application/problem+json",
+	} {
+		response, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get("Content-Type"); response.StatusCode != http.StatusNotFound || got != want {
+			t.Errorf("%s: %d, %s", path, response.StatusCode, got)
+		}
+	}
+}
