@@ -34,7 +34,7 @@ type Config struct {
 	Keys [][]byte
 	// Revoked, if set, is asked for every use of a token.
 	Revoked func(token.Claims) bool
-	// Ready tells whether the servers that the shop needs are there. It gets two seconds.
+	// Ready tells whether the servers that the shop needs are there. It gets three quarters of a second.
 	Ready func(ctx context.Context) error
 	Log   *slog.Logger
 

@@ -9,7 +9,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-const readyTimeout = 2 * time.Second
+// readyTimeout is how long the servers may take to answer: with it an instance that is cut off from them says so within
+// a second, before whoever asks gives up waiting.
+const readyTimeout = 750 * time.Millisecond
 
 type probeAnswer struct {
 	Status string `json:"status"`
