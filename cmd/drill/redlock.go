@@ -350,7 +350,7 @@ func (w *witnesses) finish(ctx context.Context) error {
 func (r *run) draw(servers []string, n int) (chosen, others []string) {
 	shuffled := append([]string(nil), servers...)
 	r.rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	return shuffled[:n], shuffled[n:]
+	return shuffled[:n:n], shuffled[n:]
 }
 
 // gone asserts that none of the services runs.
