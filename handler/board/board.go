@@ -137,7 +137,7 @@ func (b *Board) tick() {
 	b.at, b.view = b.cfg.Meter.line.since(now), b.shop.view.Load()
 	b.measure()
 	b.past.add(b.at, &b.now)
-	b.speed.notice(b.cfg.Meter, &before, &b.now)
+	notice(b.cfg.Meter, &before, &b.now)
 	events, last := b.cfg.Meter.line.after(b.event)
 	b.event = last
 	frame := b.change(&before, seen, events)

@@ -2,7 +2,7 @@ package board
 
 // speed is how fast answers were given of late.
 type speed struct {
-	readings [slots + 1]reading // reading n is at n % len
+	readings [10]reading // reading n is at n % len
 	next     int
 }
 
@@ -12,10 +12,10 @@ type reading struct {
 	accepted, refused counted
 }
 
-// Percentiles are over the last slots of slotTime each.
+// Percentiles are over this time, and as much longer as readings are apart. In milliseconds.
 const (
-	slots    = 10
-	slotTime = 200 // milliseconds
+	speedTime = 2000
+	readEvery = 250
 )
 
 var (
@@ -29,20 +29,37 @@ func (s *speed) measure(m *Meter, at int64, v *values) {
 	now.at = at
 	m.accepted.read(&now.accepted)
 	m.refused.read(&now.refused)
-	oldest := &s.readings[max(0, s.next-slots)%len(s.readings)] // all zero at the beginning, which is right then
-	percentiles(&oldest.accepted, &now.accepted, acceptedShares, v[p50:p99+1])
-	percentiles(&oldest.refused, &now.refused, refusedShares, v[refusedP99:refusedP99+1])
-	if last := &s.readings[max(0, s.next-1)%len(s.readings)]; s.next == 0 || at-last.at >= slotTime {
-		s.readings[s.next%len(s.readings)] = now
+	before := s.before(at - speedTime)
+	percentiles(&before.accepted, &now.accepted, acceptedShares, v[p50:p99+1])
+	percentiles(&before.refused, &now.refused, refusedShares, v[refusedP99:refusedP99+1])
+	if s.next == 0 || at-s.reading(s.next-1).at >= readEvery {
+		*s.reading(s.next) = now
 		s.next++
 	}
 }
 
+func (s *speed) reading(n int) *reading { return &s.readings[n%len(s.readings)] }
+
+// before returns the latest reading of the moment or earlier, or else the first that there is. Before the first, it is
+// zero, as all counts were then.
+func (s *speed) before(at int64) *reading {
+	n := s.next - 1
+	for first := max(0, s.next-len(s.readings)); n > first && s.reading(n).at > at; n-- {
+	}
+	return s.reading(max(0, n))
+}
+
+// noticed are the counters whose growth is an event.
+var noticed = [...]struct {
+	figure figure
+	kind   Kind
+}{{lockLost, LocksLost}, {busy, QueueFull}, {unknown, OutcomesUnknown}}
+
 // notice puts on the line of events what counters alone tell.
-func (s *speed) notice(m *Meter, before, now *values) {
-	for f, kind := range map[figure]Kind{lockLost: LocksLost, busy: QueueFull, unknown: OutcomesUnknown} {
-		if now[f] > before[f] {
-			m.event(kind, "", 0)
+func notice(m *Meter, before, now *values) {
+	for _, n := range noticed {
+		if now[n.figure] > before[n.figure] {
+			m.event(n.kind, "", 0)
 		}
 	}
 }

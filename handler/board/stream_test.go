@@ -173,6 +173,39 @@ func TestCloseEndsStreams(t *testing.T) {
 	})
 }
 
+// Percentiles are those of the last two seconds, whether looks are frequent or not.
+func TestPercentilesAreOfLate(t *testing.T) {
+	for name, watched := range map[string]bool{"watched": true, "nobody": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBoard(&fakeShop{}, nil)
+				run(t, b)
+				if watched {
+					watch(t, b, 0, "")
+				}
+				p50Now := func() int64 {
+					b.mu.Lock()
+					defer b.mu.Unlock()
+					return b.now[p50]
+				}
+				time.Sleep(time.Minute + 10*time.Millisecond)
+				for range 3 {
+					b.cfg.Meter.Answered("", 100*time.Millisecond)
+					time.Sleep(1500 * time.Millisecond)
+					if got := p50Now(); got < 100_000 || got > 112_500 {
+						t.Errorf("after 1.5 s: %d", got)
+					}
+					time.Sleep(1200 * time.Millisecond)
+					if got := p50Now(); got != -1 {
+						t.Errorf("after 2.7 s: %d", got)
+					}
+					time.Sleep(3 * time.Second)
+				}
+			})
+		})
+	}
+}
+
 // What happens between two looks is told once: not in the snapshot and again in the frame after it.
 func TestEventsBetweenLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
