@@ -52,7 +52,7 @@ export function settings(scenario) {
     arrivals: __ENV.SECONDS ? rate * seconds : number('arrivals', rate * seconds),
     early: number('early', 3), copies: number('copies', 1), copyShare: number('copyShare', 0), paySeconds: number('paySeconds', 900),
     payShare: number('payShare', 0), cancelShare: number('cancelShare', 0),
-    vus: number('vus', Math.max(100, Math.ceil(rate / 2))),
+    vus: number('vus', Math.max(100, Math.ceil(rate))),
     settle: number('settle', 30), timeout: number('timeout', 15), dropped: number('dropped', 0),
     accepted: number('accepted', 2000), refused: number('refused', 1000),
     report: __ENV.REPORT || `k6-${scenario}`,
