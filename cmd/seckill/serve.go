@@ -19,7 +19,7 @@ func (serveCmd) Help() string {
 With it, any number of instances may serve the same database side by side.
 
 SIGTERM or Ctrl-C: readiness fails, requests in hand are finished, what waits is committed, locks and leases are
-given back, all within --shutdown-timeout.`
+given back, all within --shutdown-timeout. The same signal again ends it at once: what was answered stands.`
 }
 
 // Run serves until ctx ends.
