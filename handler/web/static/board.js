@@ -107,14 +107,13 @@ function snapshot(data) {
   board = data
   skew = -Infinity
   recent = []
-  point = { ...data.figures }
+  point = { ...data.figures, t: data.t }
   const h = data.history
   rows = h.t.map((at, i) => {
     const row = { t: at, dt: i ? at - h.t[i - 1] : step }
     for (const name in h) if (name !== 't') row[name] = h[name][i]
     return row
   }).slice(1)
-  point.t = h.t.at(-1) ?? data.t
 }
 
 function change(data) {
@@ -152,6 +151,7 @@ const now = () => Math.max(board.t, Math.min(board.t + 2000, performance.now() +
 function everything() {
   vouchers()
   instances()
+  byId('events').replaceChildren()
   events()
 }
 
@@ -217,9 +217,14 @@ function instances() {
 
 function events() {
   board.events = board.events.slice(-100)
-  const shown = board.events.slice(-12).reverse()
-  byId('events').replaceChildren(...shown.map(e => el('li', { class: colourOf(e.kind) },
-    el('time', {}, clock(Date.parse(board.started_at) + e.t)), ' ', el('span', {}, eventText(e)))))
+  const list = byId('events'), last = +(list.firstChild?.dataset.n ?? 0)
+  for (const e of board.events.slice(-12)) {
+    if (e.n > last) { // only what is new, or a screen reader would begin again
+      list.prepend(el('li', { class: colourOf(e.kind), 'data-n': e.n },
+        el('time', {}, clock(Date.parse(board.started_at) + e.t)), ' ', el('span', {}, eventText(e))))
+    }
+  }
+  while (list.children.length > 12) list.lastChild.remove()
 }
 
 function table(id, head, body) {
