@@ -15,7 +15,7 @@ func instanceDrills() []drill {
 			name:  "instance-kill",
 			shows: "An instance of the shop is killed, ten times, whichever the seed says: no order is lost, and after a moment no buyer notices.",
 			fears: "Orders that were in memory are gone; a lock whose holder is dead keeps its buyer out; ids are given away a second time.",
-			locks: everyLock, span: 40 * time.Second, shortSpan: 35 * time.Second,
+			locks: everyLock, span: 40 * time.Second, shortSpan: 25 * time.Second,
 			do: instanceKill,
 		},
 		{
@@ -37,6 +37,10 @@ func instanceDrills() []drill {
 
 func instanceKill(ctx context.Context, r *run) error {
 	const times = 10
+	least, most := 500*time.Millisecond, 1500*time.Millisecond
+	if r.short {
+		least, most = 300*time.Millisecond, 600*time.Millisecond
+	}
 	var longest time.Duration
 	noticed := 0
 	for range times {
@@ -46,7 +50,7 @@ func instanceKill(ctx context.Context, r *run) error {
 			return err
 		}
 		dead := time.Now()
-		if err := r.let(ctx, r.between(500*time.Millisecond, 1500*time.Millisecond)); err != nil {
+		if err := r.let(ctx, r.between(least, most)); err != nil {
 			return err
 		}
 		if err := r.start(ctx, hit); err != nil {
@@ -55,7 +59,7 @@ func instanceKill(ctx context.Context, r *run) error {
 		if err := r.until(ctx, hit+" is ready", r.ready(hit)); err != nil {
 			return err
 		}
-		if err := r.let(ctx, r.between(500*time.Millisecond, time.Second)); err != nil {
+		if err := r.let(ctx, r.between(least, most)); err != nil {
 			return err
 		}
 		n, last := r.load.meter.faultsIn(before, time.Now())

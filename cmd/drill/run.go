@@ -83,7 +83,7 @@ func (r *run) start(ctx context.Context, services ...string) error {
 // what heals when it begins: those are the moments from which the shop's answers are looked at. heal undoes it; nil: it
 // heals by itself.
 func (r *run) containerVerb(ctx context.Context, verb, said string, heal func(context.Context, ...string) error, services []string) error {
-	args, what := []string{verb}, "containers "+strings.Join(services, " ")
+	args, what := strings.Fields(verb), "containers "+strings.Join(services, " ")
 	for _, s := range services {
 		id, err := r.container(s)
 		if err != nil {
