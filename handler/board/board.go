@@ -84,7 +84,7 @@ func New(cfg Config) *Board {
 
 // Run looks at the shop until ctx ends. It tells the other instances then that this one goes.
 func (b *Board) Run(ctx context.Context) {
-	b.cfg.Meter.event(Started, b.cfg.Instance, 0)
+	b.cfg.Meter.event(Started, b.cfg.Instance)
 	var reading sync.WaitGroup
 	reading.Go(func() { b.shop.run(ctx) })
 	defer reading.Wait()
@@ -120,11 +120,11 @@ func (b *Board) Close() {
 }
 
 // Mark puts a note on the line of events.
-func (b *Board) Mark(text string) { b.cfg.Meter.event(Mark, text, 0) }
+func (b *Board) Mark(text string) { b.cfg.Meter.event(Mark, text) }
 
 // Drain tells viewers that this instance is about to go. Their streams go on until Close.
 func (b *Board) Drain() {
-	b.cfg.Meter.event(Draining, "", 0)
+	b.cfg.Meter.event(Draining, "")
 	b.tick()
 }
 

@@ -127,7 +127,7 @@ func (l *look) once(ctx context.Context) {
 		if away {
 			kind = DatabaseAway
 		}
-		l.cfg.Meter.event(kind, "", 0)
+		l.cfg.Meter.event(kind, "")
 	}
 	l.publish()
 }

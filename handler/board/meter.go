@@ -2,6 +2,7 @@ package board
 
 import (
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,8 @@ type Meter struct {
 	line     timeline
 	sales    sales
 
+	turning sync.Mutex // so that the line ends with what is so
+
 	locksOpen, relayPaused, idsFailing atomic.Bool
 }
 
@@ -38,10 +41,17 @@ func NewMeter() *Meter {
 
 func (m *Meter) count(f figure, n int) { m.counts[f].Add(int64(n)) }
 
-func (m *Meter) event(kind Kind, what string, count int64) { m.line.add(time.Now(), kind, what, count) }
+func (m *Meter) event(kind Kind, what string) { m.line.add(time.Now(), kind, what, 0) }
+
+func (m *Meter) repeated(kind Kind, what string) { m.line.repeat(time.Now(), kind, what) }
 
 // turn takes note of a state and puts its change on the line.
 func (m *Meter) turn(state *atomic.Bool, now bool, begins, ends Kind) {
+	if state.Load() == now {
+		return
+	}
+	m.turning.Lock()
+	defer m.turning.Unlock()
 	if state.Swap(now) == now {
 		return
 	}
@@ -49,7 +59,7 @@ func (m *Meter) turn(state *atomic.Bool, now bool, begins, ends Kind) {
 	if now {
 		kind = begins
 	}
-	m.event(kind, "", 0)
+	m.event(kind, "")
 }
 
 // Answered implements service.Observer.
@@ -102,13 +112,13 @@ func (m *Meter) IDs(e idgen.Event) {
 	case idgen.LeaseFailed, idgen.SegmentFailed:
 		m.turn(&m.idsFailing, true, IDsAway, IDsBack)
 	case idgen.LeaseAcquired:
-		m.event(LeaseAcquired, strconv.Itoa(e.Worker), 0)
+		m.event(LeaseAcquired, strconv.Itoa(e.Worker))
 	case idgen.LeaseLost:
-		m.event(LeaseLost, "", 0)
+		m.event(LeaseLost, "")
 	case idgen.WorkerSwitched:
-		m.event(WorkerSwitched, strconv.Itoa(e.Worker), 0)
+		m.repeated(WorkerSwitched, strconv.Itoa(e.Worker))
 	case idgen.ClockWait, idgen.ClockAhead:
-		m.event(ClockBack, e.Step.String(), 0)
+		m.repeated(ClockBack, e.Step.String())
 	}
 }
 
@@ -127,7 +137,7 @@ func (m *Meter) Sent(outbox.Event, time.Duration) {}
 // GaveUp implements outbox.Observer.
 func (m *Meter) GaveUp(e outbox.Event, _ error) {
 	m.count(givenUp, 1)
-	m.event(EventGivenUp, e.Type, 0)
+	m.repeated(EventGivenUp, e.Type)
 }
 
 // Paused implements outbox.Observer.

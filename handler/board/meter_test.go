@@ -88,6 +88,8 @@ func TestReports(t *testing.T) {
 	m.GaveUp(outbox.Event{Type: "order.paid"}, nil)
 	m.Paused(time.Second)
 	m.Paused(0)
+	m.Paused(time.Second)
+	m.Paused(0)
 	for _, kind := range []idgen.EventKind{idgen.LeaseAcquired, idgen.LeaseFailed, idgen.LeaseFailed, idgen.LeaseRenewed, idgen.LeaseLost, idgen.WorkerSwitched, idgen.ClockAhead} {
 		m.IDs(idgen.Event{Kind: kind, Worker: 9, Step: time.Second})
 	}
@@ -106,7 +108,7 @@ func TestReports(t *testing.T) {
 	for _, e := range events {
 		kinds = append(kinds, strings.TrimSpace(string(e.Kind)+" "+e.What))
 	}
-	want := []string{"lock-breaker-opened", "event-given-up order.paid", "relay-paused", "relay-resumed", "lease-acquired 9",
+	want := []string{"lock-breaker-opened", "event-given-up order.paid", "relay-paused", "relay-resumed", "relay-paused", "relay-resumed", "lease-acquired 9",
 		"ids-away", "ids-back", "lease-lost", "worker-switched 9", "clock-back 1s"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("the line says %q", kinds)
@@ -119,7 +121,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	start := time.Now()
 	m.line.add(start, Started, "", 0)
 	for i := range 10_000 {
-		m.line.add(start.Add(time.Duration(i)*time.Millisecond), LocksLost, "", 0)
+		m.line.repeat(start.Add(time.Duration(i)*time.Millisecond), LocksLost, "")
 	}
 	if events, last := m.line.after(0); len(events) != 6 || last != 6 || events[0].Kind != Started {
 		t.Errorf("a flood of ten seconds left %d events", len(events))

@@ -112,14 +112,14 @@ func (p *peers) learn(self instanceView, all []service.Instance) {
 		switch {
 		case p.known == nil:
 		case !v.Lost && (!met || before.Lost || before.Began != v.Began):
-			p.meter.event(InstanceCame, v.Name, 0)
+			p.meter.event(InstanceCame, v.Name)
 		case v.Lost && met && !before.Lost:
-			p.meter.event(InstanceLost, v.Name, 0)
+			p.meter.event(InstanceLost, v.Name)
 		}
 	}
 	for name, before := range p.known {
 		if _, still := known[name]; !still && !before.Lost {
-			p.meter.event(InstanceWent, name, 0)
+			p.meter.event(InstanceWent, name)
 		}
 	}
 	p.known, p.shown = known, shown

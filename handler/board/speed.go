@@ -59,7 +59,7 @@ var noticed = [...]struct {
 func notice(m *Meter, before, now *values) {
 	for _, n := range noticed {
 		if now[n.figure] > before[n.figure] {
-			m.event(n.kind, "", 0)
+			m.repeated(n.kind, "")
 		}
 	}
 }

@@ -52,7 +52,7 @@ type Event struct {
 const (
 	// keptEvents are as many as a viewer gets to see of the past.
 	keptEvents = 100
-	// eventPause keeps what happens again and again from filling the line.
+	// eventPause is the least time between two events of a kind that may repeat itself.
 	eventPause = 2 * time.Second
 )
 
@@ -67,21 +67,35 @@ type timeline struct {
 
 func (t *timeline) since(at time.Time) int64 { return at.Sub(t.began).Milliseconds() }
 
-// add puts an event on the line, unless the same was put there a moment ago.
+// add puts an event on the line.
 func (t *timeline) add(at time.Time, kind Kind, what string, count int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put(Event{At: t.since(at), Kind: kind, What: what, Count: count})
+}
+
+// repeat is add for what may happen again and again, unless the same is there since a moment ago. It is not for what
+// begins and ends: the line would be wrong about the end.
+func (t *timeline) repeat(at time.Time, kind Kind, what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ms := t.since(at)
 	for i := len(t.events) - 1; i >= 0; i-- {
-		if e := t.events[i]; e.Kind == kind && e.What == what && ms-e.At < eventPause.Milliseconds() {
+		if e := t.events[i]; e.Kind == kind && ms-e.At < eventPause.Milliseconds() {
 			return
 		}
 	}
+	t.put(Event{At: ms, Kind: kind, What: what})
+}
+
+// put numbers an event. t.mu is held.
+func (t *timeline) put(e Event) {
 	if len(t.events) == keptEvents {
 		t.events = append(t.events[:0], t.events[1:]...)
 	}
 	t.last++
-	t.events = append(t.events, Event{N: t.last, At: ms, Kind: kind, What: what, Count: count})
+	e.N = t.last
+	t.events = append(t.events, e)
 }
 
 // after returns a copy of the events with higher numbers, and the number of the last.
