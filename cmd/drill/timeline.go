@@ -34,7 +34,6 @@ type timeline struct {
 	mu     sync.Mutex
 	events []event
 	last   time.Time // when the last line was printed
-	count  counts    // at that time
 }
 
 func newTimeline(out io.Writer, m *meter) *timeline {

@@ -12,9 +12,8 @@ const (
 )
 
 var (
-	redisReplicas = []string{"redis-2", "redis-3"} // at first
-	redisServers  = []string{"redis-1", "redis-2", "redis-3"}
-	sentinels     = []string{"sentinel-1", "sentinel-2", "sentinel-3"}
+	redisServers = []string{"redis-1", "redis-2", "redis-3"}
+	sentinels    = []string{"sentinel-1", "sentinel-2", "sentinel-3"}
 )
 
 // sentinelMaster is what the Sentinels call what they watch.
