@@ -1,32 +1,7 @@
 // Everything at a steady rate for a long time. Most orders are cancelled, so that the sale goes on.
 //
 //   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/soak.js
-import exec from 'k6/execution';
-import { Buyer, judge, open, options as common } from './lib/sale.js';
-import { report } from './lib/report.js';
-import { settings } from './lib/settings.js';
+import { steady } from './lib/steady.js';
 
-const s = settings('soak');
-
-export const options = common(s, {
-  soak: {
-    executor: 'constant-arrival-rate', timeUnit: '1s', rate: s.rate, duration: `${Math.ceil(1000 * s.arrivals / s.rate)}ms`,
-    preAllocatedVUs: s.vus, maxVUs: s.vus, gracefulStop: '60s',
-  },
-});
-
-export const setup = () => open(s);
-
-/** @param {import('./lib/sale.js').Sale} sale */
-export default function (sale) {
-  const buyer = new Buyer(s, sale, exec.scenario.iterationInTest);
-  const order = buyer.buy();
-  if (order) {
-    buyer.live(order);
-  }
-}
-
-/** @param {import('./lib/sale.js').Sale} sale */
-export const teardown = (sale) => judge(s, sale);
-
-export const handleSummary = report(s);
+export const { options, setup, visit, teardown, handleSummary } = steady('soak', (buyer) => buyer.live(buyer.buy()));
+export default visit;

@@ -81,9 +81,12 @@ export class Buyer {
 
   /**
    * Pays, cancels or keeps the order, by the shares of the scenario, and looks whether the shop shows that.
-   * @param {string} order
+   * @param {string} order '' for none
    */
   live(order) {
+    if (!order) {
+      return;
+    }
     const { payShare, cancelShare } = this.settings;
     if (spread(this.n, payShare)) {
       this.change(order, 'pay', 'paid');
