@@ -79,7 +79,10 @@ func (r *run) eventsWait(ctx context.Context, down time.Time) error {
 	if err != nil {
 		return err
 	}
-	sold := r.load.meter.acceptedIn(down, time.Now())
+	sold, err := r.placedSince(ctx, down)
+	if err != nil {
+		return err
+	}
 	return r.assert(sold > 0 && unsent > 0, "%d orders were placed meanwhile, %d events wait in the outbox", sold, unsent)
 }
 

@@ -17,20 +17,21 @@ import (
 // load sends buyers at a steady rate through the gateway for as long as a drill lasts, whatever the shop does, and
 // afterwards sells what is left as fast as it goes. All that the buyers are told is written down.
 type load struct {
-	client   *loadtest.Client
-	recorder *loadtest.Recorder
-	book     *reconcile.Book
-	journal  *loadtest.Journal
-	file     *os.File
-	meter    *meter
-	timeline *timeline
-	voucher  loadtest.Voucher
-	buyers   *loadtest.Buyers
-	rate     float64
-	units    int64
-	seed     int64
-	repeat   bool
-	token    func(int64) string
+	client     *loadtest.Client
+	recorder   *loadtest.Recorder
+	book       *reconcile.Book
+	journal    *loadtest.Journal
+	file       *os.File
+	meter      *meter
+	timeline   *timeline
+	voucher    loadtest.Voucher
+	buyers     *loadtest.Buyers
+	rate       float64
+	units      int64
+	seed       int64
+	repeat     bool
+	busyIsFine bool // a shop that says twice that it can't serve now has not failed its buyer: the machine is busy
+	token      func(int64) string
 
 	arrivals atomic.Int64          // of the steady load
 	repeated atomic.Int64          // requests that were sent once more, because they had failed or their outcome was unknown
@@ -55,19 +56,20 @@ const (
 
 // loadOptions say how much is sold, and how fast.
 type loadOptions struct {
-	url     string
-	journal string // path
-	token   func(int64) string
-	units   int64
-	rate    float64
-	seed    int64
-	repeat  bool
-	meter   *meter
+	url        string
+	journal    string // path
+	token      func(int64) string
+	units      int64
+	rate       float64
+	seed       int64
+	repeat     bool
+	busyIsFine bool
+	meter      *meter
 }
 
 // newLoad puts a voucher on sale. Close it.
 func newLoad(o loadOptions) (*load, error) {
-	l := &load{book: reconcile.NewBook(), meter: o.meter, rate: o.rate, units: o.units, seed: o.seed, repeat: o.repeat, token: o.token}
+	l := &load{book: reconcile.NewBook(), meter: o.meter, rate: o.rate, units: o.units, seed: o.seed, repeat: o.repeat, busyIsFine: o.busyIsFine, token: o.token}
 	var err error
 	if l.client, err = loadtest.NewClient(o.url, loadtest.ClientOptions{Timeout: sendTimeout, Token: o.token}); err != nil {
 		return nil, err
@@ -132,7 +134,8 @@ func (l *load) arrive(a loadtest.Arrival) {
 	answer := l.buyers.Buy(a)
 	if l.repeat && failed(answer.Outcome) {
 		l.repeated.Add(1)
-		if answer = l.buyers.Buy(loadtest.Arrival{N: a.N}); failed(answer.Outcome) {
+		answer = l.buyers.Buy(loadtest.Arrival{N: a.N})
+		if failed(answer.Outcome) && !(l.busyIsFine && turnedAway(answer.Outcome)) {
 			l.again.Add(1)
 		}
 	}

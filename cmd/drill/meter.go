@@ -16,6 +16,7 @@ type meter struct {
 	window   counts
 	times    *hdrhistogram.Histogram // of the window
 	accepted []time.Time             // when orders were accepted, in order
+	asked    []time.Time             // when those orders were asked for, in order
 	faults   []time.Time             // when requests failed or were left open, in order
 }
 
@@ -42,7 +43,7 @@ func (m *meter) add(e *loadtest.Entry) {
 	case class == loadtest.Accepted:
 		m.window.accepted++
 		_ = m.times.RecordValue(max(1, e.Took.Microseconds())) // a request is cut off long before five minutes
-		m.accepted = insert(m.accepted, done)
+		m.accepted, m.asked = insert(m.accepted, done), insert(m.asked, e.At)
 	case class == loadtest.Refused && !turnedAway(e.Outcome):
 		m.window.refused++
 	default:
@@ -94,10 +95,22 @@ func (m *meter) faultsIn(from, to time.Time) (n int, last time.Time) {
 }
 
 // acceptedIn counts orders from one moment to another.
-func (m *meter) acceptedIn(from, to time.Time) (n int) {
+func (m *meter) acceptedIn(from, to time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, t := range m.accepted {
+	return countIn(m.accepted, from, to)
+}
+
+// askedIn counts those that were also asked for from one moment to another: the answer to an earlier request may have
+// been on its way.
+func (m *meter) askedIn(from, to time.Time) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return countIn(m.asked, from, to)
+}
+
+func countIn(times []time.Time, from, to time.Time) (n int) {
+	for _, t := range times {
 		if !t.Before(from) && t.Before(to) {
 			n++
 		}

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -48,7 +49,7 @@ func (s *session) newPlay(st *stage, t *turn, set settings) (*run, error) {
 	m := newMeter()
 	l, err := newLoad(loadOptions{
 		url: "http://" + st.ports[gateway], journal: filepath.Join(s.dir, fmt.Sprintf("%s-%s.jsonl", t.name, t.lock)), token: s.token,
-		units: set.units, rate: rate, seed: set.seed, repeat: t.repeat, meter: m,
+		units: set.units, rate: rate, seed: set.seed, repeat: t.repeat, busyIsFine: set.short, meter: m,
 	})
 	if err != nil {
 		return nil, err
@@ -68,12 +69,14 @@ func (s *session) newPlay(st *stage, t *turn, set settings) (*run, error) {
 func (r *run) perform(ctx context.Context, do func(context.Context, *run) error) (err error) {
 	defer func() { err = errors.Join(err, r.load.close()) }()
 	ticking, done := context.WithCancel(ctx)
+	var ticker sync.WaitGroup
+	defer ticker.Wait()
 	defer done()
-	go func() {
+	ticker.Go(func() {
 		for wait(ticking, quiet/8) {
 			r.tick()
 		}
-	}()
+	})
 	r.load.start(ctx, r.timeline)
 	calm := r.between(2*time.Second, 3*time.Second)
 	err = r.let(ctx, calm)
