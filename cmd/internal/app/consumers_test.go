@@ -28,7 +28,7 @@ func TestConsumersHaveProbes(t *testing.T) {
 		}
 		expect("/healthz", http.StatusOK, `"ok"`)
 		expect("/readyz", http.StatusOK, `"ready"`)
-		expect("/metrics", http.StatusOK, "seckill_db_connections_in_use")
+		expect("/metrics", http.StatusOK, "go_goroutines")
 		expect("/api/v1/vouchers", http.StatusNotFound, `"not-found"`)
 		server.Pause()
 		defer server.Resume()
