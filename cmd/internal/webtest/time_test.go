@@ -3,6 +3,7 @@ package webtest
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 )
@@ -74,9 +75,13 @@ func TestClickAMomentEarly(t *testing.T) {
 		later["server_time"], later["starts_at"] = now, now.Add(2*time.Second)
 		return fault{answer: refusal(http.StatusConflict, "sale-not-started", map[string]any{"voucher": later})}
 	})
+	value[bool](p, `window.states = [], new MutationObserver(changes => states.push(changes[0].target.dataset.state))
+	  .observe(document.querySelector('`+ticket+`'), { attributes: true, attributeFilter: ['data-state'] }), true`)
 	p.click(ticket + buyButton)
-	p.until(in("opening", ticket))
 	p.until(in("mine", ticket))
+	if states := value[[]string](p, "states"); !slices.Contains(states, "opening") {
+		t.Errorf("the ticket never said that the sale is opening: %q", states)
+	}
 	if early := time.Until(<-opening); early > 0 {
 		t.Errorf("the order was sent again %s before the opening", early)
 	}
