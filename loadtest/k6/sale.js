@@ -36,7 +36,7 @@ export const setup = () => open(s, s.early);
 /** @param {import('./lib/sale.js').Sale} sale */
 export default function (sale) {
   const n = exec.scenario.iterationInTest;
-  new Buyer(s, sale, n < tooEarly ? n : n - tooEarly).buy();
+  new Buyer(s, sale, n, n < tooEarly ? n : n - tooEarly).buy();
 }
 
 /** @param {import('./lib/sale.js').Sale} sale */

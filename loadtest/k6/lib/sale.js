@@ -1,4 +1,3 @@
-import exec from 'k6/execution';
 import { broken, duplicates, orders, oversold, thresholds, unaccounted, undersold, unexpected, unsettled } from './metrics.js';
 import { spread } from './settings.js';
 import { Shop } from './shop.js';
@@ -47,17 +46,19 @@ export function open(s, opensIn = -60) {
   return { voucher: voucher.id, name: `k6-${now.toString(36)}-${Math.random().toString(36).slice(2, 8)}` };
 }
 
-/** One buyer comes; n counts them. */
+/** One buyer comes. */
 export class Buyer {
   /**
    * @param {import('./settings.js').Settings} s
    * @param {Sale} sale
-   * @param {number} n
+   * @param {number} arrival counts the arrivals of this run
+   * @param {number} n counts the buyers; after all users the first comes again
    */
-  constructor(s, sale, n) {
+  constructor(s, sale, arrival, n = arrival) {
     this.shop = new Shop(s);
     this.settings = s;
     this.sale = sale;
+    this.arrival = arrival;
     this.n = n;
     this.user = s.firstUser + n % s.users;
   }
@@ -66,7 +67,7 @@ export class Buyer {
   buy() {
     const s = this.settings;
     const copies = s.copies > 1 && spread(this.n, s.copyShare) ? s.copies : 1;
-    const key = `${this.sale.name}-${exec.scenario.iterationInTest}`;
+    const key = `${this.sale.name}-${this.arrival}`;
     const all = this.shop.place(this.user, this.sale.voucher, key, copies);
     const ids = new Set(all.map((a) => a.order).filter(Boolean));
     if (ids.size === 0) {
