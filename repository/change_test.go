@@ -22,9 +22,7 @@ func TestAChangeThatIsCutOff(t *testing.T) {
 				var cutting sync.WaitGroup
 				cutting.Go(func() {
 					defer cancel()
-					for !when() {
-						time.Sleep(time.Millisecond)
-					}
+					eventually(t, step+" is under way", when)
 				})
 				defer cutting.Wait()
 				_, err := change(ctx, on, order, step)
@@ -46,9 +44,8 @@ func TestAChangeThatIsCutOff(t *testing.T) {
 			if service.CodeOf(err) != service.CodeUnknown {
 				t.Errorf("%s, while a statement waited: %v", step, err)
 			}
-			for changesUnderWay(t, db) { // the server may take a moment to see that nobody waits for it any more
-				time.Sleep(time.Millisecond)
-			}
+			// The server may take a moment to see that nobody waits for it any more.
+			eventually(t, step+" is over", func() bool { return !changesUnderWay(t, db) })
 			if now, err := NewOrders(db).Order(t.Context(), order.ID); err != nil || now.Status != service.Pending {
 				t.Errorf("%s: the order is %s (%v)", step, now.Status, err)
 			}
@@ -57,6 +54,16 @@ func TestAChangeThatIsCutOff(t *testing.T) {
 			t.Errorf("afterwards: %v", err)
 		}
 	})
+}
+
+// eventually waits until something is so. It may be called by any goroutine.
+func eventually(t *testing.T, what string, is func() bool) {
+	for start := time.Now(); !is(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Errorf("waited in vain: %s", what)
+			return
+		}
+	}
 }
 
 // changesUnderWay tells whether the server is at a statement that locks an order for a change.

@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -18,27 +19,32 @@ func TestGrowthOfTheHeap(t *testing.T) {
 // TestGCFollowsTheHeap: a large heap is collected as often as by default, and a small one less often again after it.
 func TestGCFollowsTheHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
-	before := debug.SetGCPercent(100)
+	before := debug.SetGCPercent(leastGrowth)
 	defer debug.SetGCPercent(before)
 	stop := relaxGC()
 	defer stop()
-	percent := func(want int) {
+	becomes := func(what string, is func(percent uint64) bool) {
 		t.Helper()
-		for range 1000 {
+		for range 5000 {
 			runtime.GC()
-			now := debug.SetGCPercent(100)
-			debug.SetGCPercent(now)
-			if now == want {
+			if is(gcPercent()) {
 				return
 			}
 			time.Sleep(time.Millisecond) // cleanups run on a goroutine of the runtime's
 		}
-		t.Fatalf("the growth never became %d %%", want)
+		t.Fatalf("the growth is %d %%, want %s", gcPercent(), what)
 	}
-	percent(400)
-	large := make([]byte, 128<<20)
-	percent(100)
+	more := func(percent uint64) bool { return percent > leastGrowth }
+	becomes("more than Go's own", more)
+	large := make([]byte, 2*heapRoom)
+	becomes("Go's own", func(percent uint64) bool { return percent == leastGrowth })
 	runtime.KeepAlive(large)
 	large = nil
-	percent(400)
+	becomes("more again", more)
+}
+
+func gcPercent() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -30,9 +31,11 @@ func newBookMetrics(f maker) bookMetrics {
 	}
 }
 
-// The pace of reading the books: often enough for a graph, and at most a hundredth of the time.
+// The pace of reading the books: often enough for a graph, and at most a hundredth of the time, unless that would be too
+// seldom for an alert.
 const (
 	bookPause  = 10 * time.Second
+	bookRest   = 2 * time.Minute
 	bookShare  = 100
 	bookRecent = 24 * time.Hour // a unit can come back after the sale, while orders may still be paid
 	bookTime   = 30 * time.Second
@@ -57,20 +60,42 @@ func (a *App) startBooks(opts *Options, m *metrics) {
 // run reads until ctx ends.
 func (k bookkeeper) run(ctx context.Context) {
 	for {
-		start := time.Now()
-		if err := k.read(ctx); err != nil && ctx.Err() == nil {
+		start, pause := time.Now(), bookPause
+		if err := k.read(ctx); err == nil {
+			pause = min(max(bookPause, bookShare*time.Since(start)), bookRest)
+		} else if ctx.Err() == nil {
 			k.metrics.books.failures.Inc()
 			k.log.Warn("the books could not be read for the metrics", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(bookPause, bookShare*time.Since(start))):
+		case <-time.After(pause):
 		}
 	}
 }
 
+// read reads both, so that trouble with one does not hide the other.
 func (k bookkeeper) read(ctx context.Context) error {
+	err := errors.Join(k.readOutbox(ctx), k.readUnits(ctx))
+	if err == nil {
+		k.metrics.books.read.SetToCurrentTime()
+	}
+	return err
+}
+
+func (k bookkeeper) readOutbox(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bookTime)
+	defer cancel()
+	backlog, err := repository.NewOutbox(k.db).Health(ctx, 0)
+	if err != nil {
+		return err
+	}
+	k.metrics.outboxBacklog(backlog)
+	return nil
+}
+
+func (k bookkeeper) readUnits(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bookTime)
 	defer cancel()
 	books, err := k.db.Books(ctx, bookRecent)
@@ -86,11 +111,5 @@ func (k bookkeeper) read(ctx context.Context) error {
 	if books.Oversold != 0 || books.Unaccounted != 0 {
 		k.log.Error("the books do not balance; seckill audit tells more", "oversold", books.Oversold, "unaccounted", books.Unaccounted)
 	}
-	backlog, err := repository.NewOutbox(k.db).Health(ctx, 0)
-	if err != nil {
-		return err
-	}
-	k.metrics.outboxBacklog(backlog)
-	m.read.SetToCurrentTime()
 	return nil
 }
