@@ -125,10 +125,18 @@ func TestToken(t *testing.T) {
 	p.do(chromedp.SetValue(chromedp.ID("token"), s.user(42, token.User).token))
 	p.do(chromedp.KeyEvent("\r"))
 	p.until(in("open", ticket) + " && " + shows("#who", "You are user 42"))
-	if kept := value[bool](p, `JSON.stringify(localStorage).includes('eyJ')`); kept {
-		t.Error("the token outlives its tab")
+	outlives := func(when string) {
+		t.Helper()
+		if value[bool](p, `JSON.stringify(localStorage).includes('eyJ')`) {
+			t.Errorf("the token outlives its tab, %s", when)
+		}
 	}
+	outlives("when it was entered")
+	s.breaks(func(r *http.Request) fault { return fault{lose: isOrder(r)} })
 	p.click(ticket + buyButton)
+	p.until(in("settling", ticket))
+	outlives("while an order is settled")
+	s.breaks(nil)
 	p.until(in("mine", ticket))
 }
 

@@ -12,7 +12,6 @@ export function phaseOf(voucher, now) {
   return now < Date.parse(voucher.ends_at) ? 'open' : 'over'
 }
 
-// createCard needs the page's tools, and onbuy(card) for a click that buys.
 export function createCard(voucher, { t, format, clock, orders, session }, onbuy) {
   const id = voucher.id
   const title = el('h2', { id: `title-${id}`, class: 'title' })

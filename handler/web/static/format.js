@@ -4,7 +4,6 @@ export function createFormat(locale) {
   const two = n => String(n).padStart(2, '0')
   return {
     money: cents => new Intl.NumberFormat(locale(), { style: 'currency', currency: 'CNY', currencyDisplay: 'narrowSymbol' }).format(cents / 100),
-    // left counts down: 00:00 is shown when it is over, and not before.
     left(ms, days) {
       const s = Math.max(0, Math.ceil(ms / 1000))
       if (s >= 360_000) return days(Math.floor(s / 86_400)) // a hundred hours

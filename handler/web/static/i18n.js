@@ -9,7 +9,6 @@ import { kept } from './store.js'
 
 const stored = 'seckill.language'
 
-// detect is what was chosen here before, or else the browser's language.
 function detect() {
   const chosen = kept.get(stored)
   if (chosen === 'en' || chosen === 'zh') return chosen

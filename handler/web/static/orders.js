@@ -149,7 +149,6 @@ export function createOrders(page) {
     count.hidden = open === 0
   }
 
-  // tick shows the time that is left, and looks what became of orders whose time is over.
   function tick() {
     render()
     const late = all().some(o => o.status === 'pending' && Date.parse(o.pay_by) < clock.now())

@@ -1,7 +1,7 @@
 // Buying one unit, from the click to an answer that stands.
 
 import { pause, persist, refused, uncertain } from './persist.js'
-import { kept } from './store.js'
+import { kept, ofTab } from './store.js'
 
 const soon = 5_000 // ms: who is early by less is served at the opening
 const stored = 'seckill.attempts'
@@ -10,30 +10,28 @@ const resumable = 120_000 // ms: an older attempt is not sent again behind its b
 // newKey works over plain HTTP too, unlike crypto.randomUUID.
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
 
-// attempts are the requests whose outcome is not known, for the next page to settle.
+// attempts are the requests whose outcome is not known, for the next page to settle. Each is kept where its token is.
+const home = a => (a.guest ? kept : ofTab)
+const read = storage => {
+  try { return JSON.parse(storage.get(stored) ?? '{}') } catch { return {} }
+}
+const write = (a, all) => home(a).set(stored, JSON.stringify(all))
 const attempts = {
-  all() {
-    try { return JSON.parse(kept.get(stored) ?? '{}') } catch { return {} }
-  },
-  put(a) { kept.set(stored, JSON.stringify({ ...this.all(), [a.voucher]: a })) },
+  put: a => write(a, { ...read(home(a)), [a.voucher]: a }),
   remove(a) {
-    const all = this.all()
-    if (all[a.voucher]?.key !== a.key) return
-    delete all[a.voucher]
-    kept.set(stored, JSON.stringify(all))
+    const { [a.voucher]: known, ...others } = read(home(a))
+    if (known?.key === a.key) write(a, others)
   },
 }
 
 // unsettled returns the attempts that a page before this one left behind.
-export function unsettled() {
-  return Object.values(attempts.all()).filter(a => {
-    const young = Date.now() - a.at < resumable
-    if (!young) attempts.remove(a)
-    return young
-  })
-}
+export const unsettled = () => [kept, ofTab].flatMap(storage => Object.values(read(storage))).filter(a => {
+  const young = Date.now() - a.at < resumable
+  if (!young) attempts.remove(a)
+  return young
+})
 
-export const newAttempt = (voucher, token) => ({ voucher, token, key: newKey(), at: Date.now() })
+export const newAttempt = (voucher, token, guest) => ({ voucher, token, guest, key: newKey(), at: Date.now() })
 
 // buy sends an attempt until there is an answer, always with its own key: one key, one order. tell hears the states of
 // persist, and "buying", "in-progress" (another request of this user is being placed) and "opening" (a moment early).

@@ -39,8 +39,7 @@ export function createSale(page) {
     }
     unblank()
     for (const voucher of fresh.sort(inOrder)) add(voucher)
-    byId('nothing').hidden = list.children.length > 0
-    byId('ended').hidden = ended.children.length === 0
+    clear(new Set(vouchers.map(v => v.id)))
     byId('orders').hidden = false
     page.render() // all of it: who is buying may have been known before the shop's time
   }
@@ -50,7 +49,6 @@ export function createSale(page) {
     list.ariaBusy = null
   }
 
-  // inOrder: what is open first, then what opens next, then what has ended.
   function inOrder(a, b) {
     const rank = v => ['open', 'soon', 'over'].indexOf(phaseOf(v, clock.now()))
     return rank(a) - rank(b) || (rank(a) === 1 ? Date.parse(a.starts_at) - Date.parse(b.starts_at) : 0)
@@ -64,6 +62,19 @@ export function createSale(page) {
     unblank()
     const place = card.phase === 'over' ? ended : list
     place.append(card.element)
+  }
+
+  // clear puts what has ended below, and drops what is not listed any more, unless somebody is at it.
+  function clear(listed) {
+    for (const { id, element, voucher, running } of cards.values()) {
+      if (phaseOf(voucher, clock.now()) !== 'over' || running || element.contains(document.activeElement)) continue
+      if (!listed.has(id) && !orders.live(id)) {
+        element.remove()
+        cards.delete(id)
+      } else if (element.parentNode !== ended) ended.prepend(element)
+    }
+    byId('nothing').hidden = list.children.length > 0
+    byId('ended').hidden = ended.children.length === 0
   }
 
   function update(card, voucher) {
@@ -81,7 +92,7 @@ export function createSale(page) {
     card.running = true
     tell(card, { state: 'buying' })
     const token = await session.ensure()
-    if (token) await settle(card, newAttempt(card.id, token))
+    if (token) await settle(card, newAttempt(card.id, token, session.current?.guest === true))
     else if (session.guests === false) {
       tell(card, undefined)
       page.askForToken()
@@ -154,7 +165,6 @@ export function createSale(page) {
     return again
   }
 
-  // watch looks at the stock again and again while somebody looks at the page.
   let early // ends the current pause
   async function watch() {
     for (;;) {

@@ -48,7 +48,6 @@ export function createSession(api, clock) {
       if (!valid()) await (asked ??= newGuest())
       return valid() ? current.token : undefined
     },
-    // reject forgets a token that the shop does not take any more.
     reject(token) {
       if (current?.token !== token) return
       ofTab.remove(stored)

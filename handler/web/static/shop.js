@@ -60,7 +60,6 @@ function start() {
   })
 }
 
-// createNotice says once that the shop does not answer, and once that it does again.
 function createNotice(say) {
   const box = byId('notice')
   let since
