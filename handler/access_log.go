@@ -21,7 +21,7 @@ func (h *Handler) log(c *gin.Context) {
 	c.Next()
 	took := time.Since(start)
 	status := c.Writer.Status()
-	if h.cfg.Observe != nil {
+	if h.cfg.Observe != nil && !lasts(c) {
 		h.cfg.Observe(c.Request.Method, c.FullPath(), status, took)
 	}
 	if status >= http.StatusInternalServerError && !(status == http.StatusServiceUnavailable && expected(c)) {
@@ -32,6 +32,9 @@ func (h *Handler) log(c *gin.Context) {
 		h.writeLog(c, slog.LevelInfo, skipped, took)
 	}
 }
+
+// lasts tells requests that take as long as somebody watches: their time says nothing about the shop's.
+func lasts(c *gin.Context) bool { return c.FullPath() == boardStream }
 
 // expected tells answers 503 that are no news one by one: the shop is full, which metrics count, or the client has gone
 // and nobody waited for the outcome.
@@ -79,7 +82,7 @@ func (h *Handler) recover(c *gin.Context) {
 
 // trace lets Config.Trace look on.
 func (h *Handler) trace(c *gin.Context) {
-	if !isAPI(c.FullPath()) {
+	if !isAPI(c.FullPath()) || lasts(c) {
 		c.Next()
 		return
 	}

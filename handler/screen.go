@@ -25,6 +25,8 @@ func (h *Handler) showBoard(c *gin.Context) error {
 	return nil
 }
 
+const boardStream = "/api/v1/board/stream"
+
 // streamBoard is GET /api/v1/board/stream. It lasts as long as somebody watches.
 func (h *Handler) streamBoard(c *gin.Context) error {
 	err := h.cfg.Board.Stream(c.Writer, c.Request)

@@ -83,6 +83,7 @@ const (
 	outboxRest = 30                     // ... it rests this many times as long as it took
 	beatPace   = 2 * time.Second        // of telling the other instances
 	askTimeout = 5 * time.Second        // of one question to the database: a busy one is not away
+	farewell   = time.Second            // of taking leave, for which orders have to wait
 )
 
 // run reads until ctx ends, and then takes leave of the other instances.
@@ -111,7 +112,8 @@ func (l *look) once(ctx context.Context) {
 		l.next.vouchers = l.shelf.arrange(now)
 	}
 	if err == nil && l.cfg.Outbox != nil && !now.Before(l.outboxDue) {
-		err = l.ask(ctx, l.readOutbox)
+		// To count a long backlog may take longer than we wait, which says nothing about the database.
+		l.next.knows = l.ask(ctx, l.readOutbox) == nil
 	}
 	if err == nil && !now.Before(l.beatDue) {
 		l.beatDue = now.Add(beatPace)
@@ -140,18 +142,16 @@ func (l *look) ask(ctx context.Context, question func(context.Context) error) er
 
 // readOutbox takes every pending event for a stale one: so the oldest of all is found.
 func (l *look) readOutbox(ctx context.Context) (err error) {
-	began := time.Now()
-	health, err := l.cfg.Outbox.Health(ctx, 0)
-	if err != nil {
-		return err
-	}
-	l.next.outbox, l.next.knows = health, true
-	pace := outboxPace
+	began, pace := time.Now(), outboxPace
 	if !l.watched() {
 		pace = idlePace
 	}
-	l.outboxDue = time.Now().Add(max(pace, outboxRest*time.Since(began)))
-	return nil
+	defer func() { l.outboxDue = time.Now().Add(max(pace, outboxRest*time.Since(began))) }()
+	health, err := l.cfg.Outbox.Health(ctx, 0)
+	if err == nil {
+		l.next.outbox = health
+	}
+	return err
 }
 
 // pause is how long until the next look.
@@ -170,10 +170,9 @@ func (l *look) leave(ctx context.Context) {
 	if l.cfg.Registry == nil {
 		return
 	}
-	err := l.ask(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		return l.cfg.Registry.Leave(ctx, l.cfg.Instance)
-	})
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if err := l.cfg.Registry.Leave(ctx, l.cfg.Instance); err != nil {
 		l.cfg.Log.Warn("board: the other instances could not be told that this one goes", "error", err)
 	}
 }
