@@ -40,7 +40,7 @@ type step struct {
 func clockBack(ctx context.Context, r *run) error {
 	hit, _ := r.instance()
 	for _, s := range []step{
-		{"-3ms/50ms", "goes back by 3 ms, twenty times a second", idgen.ClockWait},
+		{"-3ms/10ms", "goes back by 3 ms, a hundred times a second", idgen.ClockWait},
 		{"-2s", "goes back by 2 s", idgen.ClockAhead},
 		{"-1h", "goes back by an hour", idgen.WorkerSwitched},
 	} {
