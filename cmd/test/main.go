@@ -96,7 +96,7 @@ func run(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
-	err = command(ctx, "go", append([]string{"test", "-race"}, o.test...)...)
+	err = command(ctx, "go", append([]string{"test", "-race", "-timeout=30m"}, o.test...)...) // a busy machine takes its time
 	if o.keepServers && ctx.Err() == nil {
 		servers.print()
 		<-ctx.Done()
