@@ -50,6 +50,9 @@ func instanceKill(ctx context.Context, r *run) error {
 			return err
 		}
 		dead := time.Now()
+		if alive, _ := r.ready(hit)(ctx); alive {
+			return fmt.Errorf("it does not hold: %s was killed, and says that it is ready", hit)
+		}
 		if err := r.let(ctx, r.between(least, most)); err != nil {
 			return err
 		}
