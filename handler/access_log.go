@@ -28,7 +28,7 @@ func (h *Handler) log(c *gin.Context) {
 		h.writeLog(c, slog.LevelError, 0, took)
 		return
 	}
-	if skipped, admitted := h.access.admit(start); admitted {
+	if skipped, admitted := h.access.admit(start.Add(took)); admitted {
 		h.writeLog(c, slog.LevelInfo, skipped, took)
 	}
 }
@@ -111,7 +111,7 @@ func (s *sampler) admit(now time.Time) (skipped int64, ok bool) {
 	if s.perSecond < 0 {
 		return 0, true
 	}
-	if second, current := s.second.Load(), now.Unix(); second != current && s.second.CompareAndSwap(second, current) {
+	if second, current := s.second.Load(), now.Unix(); second < current && s.second.CompareAndSwap(second, current) {
 		s.admitted.Store(0)
 	}
 	if s.admitted.Load() >= s.perSecond || s.admitted.Add(1) > s.perSecond {
