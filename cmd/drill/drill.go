@@ -54,7 +54,7 @@ func (n needs) withLock(lock string) needs {
 	return n
 }
 
-// every is the locks of a drill that makes sense with each.
+// everyLock is the locks of a drill that makes sense with each.
 var everyLock = []string{"none", "redis", "redlock", "zookeeper"}
 
 // drills lists every drill, in the order of the table.

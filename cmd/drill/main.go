@@ -43,7 +43,7 @@ failed, 2 if something could not be started. Ctrl-C takes down what is up.`
 
 // Validate names the first flag that cannot be. kong calls it.
 func (c *cli) Validate() error {
-	const most, least = 1_000_000, 100
+	const most, least = manyUsers * 4 / 10, 100 // every unit has a buyer of its own, and some come in vain
 	if c.Orders < least || c.Orders > most {
 		return fmt.Errorf("--orders must be from %d to %d", least, most)
 	}

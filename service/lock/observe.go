@@ -62,6 +62,7 @@ func (o *observed) Acquire(ctx context.Context, key string, opts ...Option) (Lea
 
 func (o *observed) Close() error { return o.inner.Close() }
 
+// OutcomeOf names what an Acquire returned.
 func OutcomeOf(lease Lease, err error) Outcome {
 	switch {
 	case err == nil && IsBypassed(lease):

@@ -21,7 +21,7 @@ export function feed(url, { token, onMessage, onLink }) {
       else {
         wait = 1000 * (answer.headers.get('Retry-After') ?? 0)
         if (abort === current) onLink({ 401: 'token', 403: 'token', 404: 'off', 503: 'full' }[answer.status] ?? 'lost')
-        if (answer.status === 401 || answer.status === 403) return
+        if ([401, 403, 404].includes(answer.status)) return
       }
     } catch { /* broken, silent, or replaced by a newer one */ }
     if (abort !== current) return
