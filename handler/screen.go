@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,9 +28,20 @@ func (h *Handler) showBoard(c *gin.Context) error {
 
 const boardStream = "/api/v1/board/stream"
 
-// streamBoard is GET /api/v1/board/stream. It lasts as long as somebody watches.
+// streamBoard is GET /api/v1/board/stream. It lasts as long as somebody watches, who comes back with a new token when the
+// one that opened it expires.
 func (h *Handler) streamBoard(c *gin.Context) error {
-	err := h.cfg.Board.Stream(c.Writer, c.Request)
+	watching := c.Request
+	if h.cfg.BoardForAdmins {
+		claims, err := h.authenticate(c.Request)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithDeadline(c.Request.Context(), claims.Expires)
+		defer cancel()
+		watching = c.Request.WithContext(ctx)
+	}
+	err := h.cfg.Board.Stream(c.Writer, watching)
 	switch {
 	case errors.Is(err, board.ErrFull):
 		return notNow("as many watch the board as may; come back later")

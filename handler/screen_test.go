@@ -1,6 +1,8 @@
 package handler_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"seckill/handler"
 	"seckill/handler/apitest"
@@ -20,6 +23,7 @@ import (
 // fakeScreen streams one event, or refuses.
 type fakeScreen struct {
 	refusal error
+	ended   chan error // if set, the stream lasts until its request is over, and says why here
 	marks   []string
 }
 
@@ -28,9 +32,13 @@ func (s *fakeScreen) Snapshot() []byte {
 		"vouchers":[],"instances":[{"name":"a:1","self":true,"placed":1}],"events":[{"n":1,"t":0,"kind":"started"}],"history":{"t":[1]}}`)
 }
 
-func (s *fakeScreen) Stream(w http.ResponseWriter, _ *http.Request) error {
+func (s *fakeScreen) Stream(w http.ResponseWriter, r *http.Request) error {
 	if s.refusal != nil {
 		return s.refusal
+	}
+	if s.ended != nil {
+		<-r.Context().Done()
+		s.ended <- r.Context().Err()
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, err := io.WriteString(w, "data: {}\n\n")
@@ -56,6 +64,20 @@ func TestWhoMayWatch(t *testing.T) {
 				t.Errorf("%s, admins only %v, as %.20q: %d %s", path, c.admins, c.who, got.status, got.body)
 			}
 		}
+	}
+}
+
+// An admin watches for as long as the token says, not longer.
+func TestStreamEndsWithItsToken(t *testing.T) {
+	screen := &fakeScreen{ended: make(chan error, 1)}
+	a := serve(t, newFakeShop(), func(cfg *handler.Config) { cfg.Board, cfg.BoardForAdmins = screen, true })
+	expires := time.Now().Add(2 * time.Second)
+	admin := sign(t, token.Claims{User: 1, Role: token.Admin, Expires: expires})
+	if got := a.send("GET", "/api/v1/board/stream", "", "Authorization", "Bearer "+admin); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if err := <-screen.ended; !errors.Is(err, context.DeadlineExceeded) || time.Now().Before(expires.Truncate(time.Second)) {
+		t.Errorf("ended by %v", err)
 	}
 }
 
