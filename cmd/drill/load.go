@@ -131,7 +131,7 @@ func (l *load) arrive(a loadtest.Arrival) {
 	late := time.Duration(chance.Float64() * 2 / l.rate * float64(time.Second))
 	time.Sleep(late)
 	a.Due = a.Due.Add(late)
-	answer := l.buyers.Buy(a)
+	answer := l.buy(a)
 	if l.repeat && failed(answer.Outcome) {
 		l.repeated.Add(1)
 		answer = l.buyers.Buy(loadtest.Arrival{N: a.N})
@@ -148,6 +148,18 @@ func (l *load) arrive(a loadtest.Arrival) {
 	case mind < payShare+cancelShare:
 		l.buyers.Cancel(l.buyers.Buyer(a.N), answer.Order)
 	}
+}
+
+// buy asks for a unit, and again for as long as the shop says that an earlier copy of the request is being served: that
+// copy may be one that the gateway sent to an instance that has died since, and its order may stand.
+func (l *load) buy(a loadtest.Arrival) loadtest.Answer {
+	const pause, tries = 250 * time.Millisecond, 80 // more than the lock of the dead one lasts
+	answer := l.buyers.Buy(a)
+	for n := 0; answer.Outcome == "in-progress" && n < tries; n++ {
+		time.Sleep(pause)
+		answer = l.buyers.Buy(loadtest.Arrival{N: a.N})
+	}
+	return answer
 }
 
 // failed tells whether a buyer has got nothing for a request, no order and no refusal either.
@@ -201,7 +213,7 @@ func (l *load) rush(ctx context.Context) error {
 		send := loadtest.Load{Clients: many, Arrivals: buyers}
 		_ = send.Run(ctx, func(a loadtest.Arrival) {
 			a.N += first + manyUsers/2
-			l.buyers.Buy(a)
+			l.buy(a)
 		}, nil)
 		l.settle(ctx)
 	}
