@@ -47,7 +47,7 @@ func redlockDrills() []drill {
 		}),
 		redlock(drill{
 			name:  "redlock-clock",
-			shows: "A lock has three votes of five; the clock of one of the three jumps, and its vote is gone; another buyer's request gets three votes: two holders of one lock, one order.",
+			shows: "A lock has three votes of five; one of the three servers loses its vote early, as one does whose clock jumps ahead; another buyer's request gets three votes: two holders of one lock, one order.",
 			fears: "Redlock believes in clocks: one that jumps lets a second majority come about (martin.kleppmann.com, 2016).",
 			do:    redlockClockJumps,
 		}),
@@ -300,7 +300,7 @@ func (r *run) clockJumps(ctx context.Context, server string) error {
 	if err != nil {
 		return err
 	}
-	r.event(fault, "the clock of %s jumps by more than a lease: %s keys expire", server, n)
+	r.event(fault, "what a clock does that jumps by more than a lease is done to %s: its %s keys with a time to live expire", server, n)
 	return nil
 }
 
