@@ -16,6 +16,10 @@ export const broken = new Counter('shop_broken_invariants'); // checks of the sh
 // sold. What is left is an order that one side knows and the other does not.
 export const unaccounted = new Counter('shop_unaccounted');
 
+// Arrivals are added before they come, and taken off when they do. What is left are those that k6 itself was too slow to
+// begin: where it falls far behind its rate, it does not count them as dropped.
+export const missed = new Counter('shop_missed');
+
 export const nothing = { oversold, undersold, duplicates, unexpected, unsettled, broken, unaccounted };
 
 /** Everything that is not an order but an answer to who asked for one, and leaves nothing open. */
@@ -37,6 +41,7 @@ export function thresholds(s) {
   /** @type {Record<string, string[]>} */
   const all = {
     dropped_iterations: [`count<=${s.dropped}`],
+    shop_missed: [`count<=${s.dropped + Math.ceil(s.arrivals / 1000)}`], // a rate is not met to the last arrival
     'shop_place_duration{class:accepted}': [`p(99)<${s.accepted}`],
     'shop_place_duration{class:refused}': [`p(99)<${s.refused}`],
   };

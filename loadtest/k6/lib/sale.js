@@ -1,4 +1,4 @@
-import { broken, duplicates, orders, oversold, thresholds, unaccounted, undersold, unexpected, unsettled } from './metrics.js';
+import { broken, duplicates, missed, orders, oversold, thresholds, unaccounted, undersold, unexpected, unsettled } from './metrics.js';
 import { spread } from './settings.js';
 import { Shop } from './shop.js';
 
@@ -35,6 +35,7 @@ export function options(s, scenarios) {
  */
 export function open(s, opensIn = -60) {
   const shop = new Shop(s);
+  missed.add(s.arrivals);
   const now = Date.now();
   const voucher = shop.must('POST', '/api/v1/admin/vouchers', admin, {
     role: 'admin',
@@ -61,6 +62,7 @@ export class Buyer {
     this.arrival = arrival;
     this.n = n;
     this.user = s.firstUser + n % s.users;
+    missed.add(-1);
   }
 
   /** Asks for a unit and returns the id of the order, or ''. */
