@@ -180,12 +180,12 @@ func (h *history) expire() action {
 	}
 }
 
-// change is an action of an admin, which has no answer but its success.
-func (h *history) change(name string, ask func(ctx context.Context, v *Vouchers) error, model func(m *shopModel)) action {
+// change is an action of an admin, which is answered by success or a refusal.
+func (h *history) change(name string, ask func(ctx context.Context, v *Vouchers) error, model func(m *shopModel) service.Code) action {
 	return action{
 		name:  name,
 		ask:   func(ctx context.Context) string { return string(service.CodeOf(ask(ctx, NewVouchers(h.db)))) },
-		model: func(m *shopModel) string { model(m); return "" },
+		model: func(m *shopModel) string { return string(model(m)) },
 	}
 }
 
@@ -193,7 +193,7 @@ func (h *history) addStock() action {
 	id, units, request := pick(h, h.vouchers), 1+h.rng.Int64N(3), fmt.Sprint("r", h.rng.IntN(3))
 	return h.change(fmt.Sprintf("%d more of voucher %s by %s", units, id, request),
 		func(ctx context.Context, v *Vouchers) error { return v.AddStock(ctx, id, units, request) },
-		func(m *shopModel) { m.addStock(id, units, request) })
+		func(m *shopModel) service.Code { return m.addStock(id, units, request) })
 }
 
 // end ends a sale, or begins it again.
@@ -208,10 +208,11 @@ func (h *history) end() action {
 			}
 			return v.End(ctx, id)
 		},
-		func(m *shopModel) {
+		func(m *shopModel) service.Code {
 			v := m.vouchers[id]
 			v.ended = !again
 			m.vouchers[id] = v
+			return ""
 		})
 }
 
@@ -222,9 +223,10 @@ func (h *history) raise() action {
 		func(ctx context.Context, v *Vouchers) error {
 			return v.Change(ctx, id, service.VoucherChange{UserLimit: &limit})
 		},
-		func(m *shopModel) {
+		func(m *shopModel) service.Code {
 			v := m.vouchers[id]
 			v.limit = limit
 			m.vouchers[id] = v
+			return ""
 		})
 }

@@ -16,7 +16,7 @@ type shopModel struct {
 	vouchers  map[idgen.ID]modelVoucher
 	orders    map[idgen.ID]modelOrder
 	payments  map[string]modelPayment
-	restocked map[string]bool
+	restocked map[string]int64 // units, by request
 }
 
 type modelVoucher struct {
@@ -45,7 +45,7 @@ type modelPayment struct {
 func newModel() *shopModel {
 	return &shopModel{
 		vouchers: map[idgen.ID]modelVoucher{}, orders: map[idgen.ID]modelOrder{},
-		payments: map[string]modelPayment{}, restocked: map[string]bool{},
+		payments: map[string]modelPayment{}, restocked: map[string]int64{},
 	}
 }
 
@@ -163,14 +163,21 @@ func (m *shopModel) expire(ids []idgen.ID) (units int) {
 	return units
 }
 
-func (m *shopModel) addStock(id idgen.ID, units int64, request string) {
-	if key := id.String() + request; !m.restocked[key] {
-		m.restocked[key] = true
-		v := m.vouchers[id]
-		v.stock += units
-		v.total += units
-		m.vouchers[id] = v
+// addStock returns the refusal of a request that was used for other units.
+func (m *shopModel) addStock(id idgen.ID, units int64, request string) service.Code {
+	key := id.String() + request
+	if before, known := m.restocked[key]; known {
+		if before != units {
+			return service.CodeKeyReused
+		}
+		return ""
 	}
+	m.restocked[key] = units
+	v := m.vouchers[id]
+	v.stock += units
+	v.total += units
+	m.vouchers[id] = v
+	return ""
 }
 
 // snapshot writes down everything, for comparison with what the database holds.
