@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -77,6 +78,9 @@ func TestEachDefectIsFound(t *testing.T) {
 			if r.OK || len(r.Wrong) != 1 || !strings.Contains(r.Wrong[0], name) {
 				t.Errorf("wrong: %q", r.Wrong)
 			}
+			if r.notShown() {
+				t.Error("it would be played again")
+			}
 		})
 	}
 }
@@ -134,6 +138,23 @@ func TestJudge(t *testing.T) {
 				t.Errorf("ok: %v, wrong: %q", r.OK, r.Wrong)
 			}
 		})
+	}
+}
+
+// What did no harm may be played again, and nothing else.
+func TestNotShown(t *testing.T) {
+	audit, verdict := sound()
+	g := newLedger(&audit, &verdict)
+	g.Settled = g.Unknown
+	for want, r := range map[bool]*result{true: {Ledger: g}, false: {}} {
+		r.judge(errors.New("no lock had two holders"), 0)
+		if got := r.notShown(); got != want {
+			t.Errorf("with a ledger %v: %v", r.Ledger != nil, got)
+		}
+	}
+	passed := &result{Ledger: g}
+	if passed.judge(nil, 0); passed.notShown() {
+		t.Error("a drill that passed would be played again")
 	}
 }
 

@@ -26,6 +26,7 @@ type cli struct {
 	Short     bool     `help:"Short faults and 2,500 orders, for CI: the limits on times only inform then."`
 	Rate      float64  `placeholder:"N" help:"Buyers a second. Without it, so many that half of the units are sold by the drill's end."`
 	Lock      []string `default:"redis" placeholder:"LOCK" help:"What stands in front of the database: none, redis, redlock, zookeeper, or several of them; all for each that a drill applies to."`
+	Again     int64    `placeholder:"N" help:"Play a drill up to so often again that came through but could not show what it is about. None that did harm is played again."`
 	NoControl bool     `help:"Leave out the negative control, a shop that was built without its guard."`
 	JSON      bool     `name:"json" help:"Print the results as one JSON array; what else there is to say goes to stderr."`
 	HTML      string   `name:"html" type:"path" placeholder:"FILE" help:"Write a page with plots of each drill."`
@@ -47,8 +48,8 @@ func (c *cli) Validate() error {
 	if c.Orders < least || c.Orders > most {
 		return fmt.Errorf("--orders must be from %d to %d", least, most)
 	}
-	if c.Rate < 0 {
-		return errors.New("--rate must not be negative")
+	if c.Rate < 0 || c.Again < 0 {
+		return errors.New("--rate and --again must not be negative")
 	}
 	if slices.Contains(c.Lock, "all") {
 		c.Lock = everyLock
@@ -173,6 +174,11 @@ func (c *cli) playAll(ctx context.Context, set settings, out io.Writer) (results
 			return results, err
 		}
 		r := s.play(ctx, st, t, set)
+		for n := int64(1); n <= c.Again && r.notShown() && ctx.Err() == nil; n++ {
+			if st, r, err = s.playAgain(ctx, t, set, n, r); err != nil {
+				return results, err
+			}
+		}
 		if ctx.Err() != nil {
 			return results, nil
 		}

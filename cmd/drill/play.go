@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -34,6 +35,20 @@ func (s *session) play(ctx context.Context, st *stage, t *turn, set settings) *r
 	r.judge(failed, int64(leastOrders*float64(set.units)))
 	st.dirty = !r.OK
 	return r
+}
+
+// playAgain plays a drill once more, with another seed, whose fault could not be shown.
+func (s *session) playAgain(ctx context.Context, t *turn, set settings, n int64, before *result) (*stage, *result, error) {
+	before.print(s.out)
+	fmt.Fprintf(s.out, "\n  The books are sound, but the drill could not show what it is about. Once more.\n")
+	st, err := s.stageFor(ctx, t)
+	if err != nil {
+		return nil, before, err
+	}
+	set.seed += n
+	r := s.play(ctx, st, t, set)
+	r.Before = append(before.Before, strings.Join(before.Wrong, "; "))
+	return st, r, nil
 }
 
 // newPlay makes everything ready for the drill's function.

@@ -21,6 +21,7 @@ type result struct {
 	OK      bool            `json:"ok"`
 	Skipped string          `json:"skipped,omitempty"` // why this machine cannot play it
 	Wrong   []string        `json:"wrong,omitempty"`
+	Before  []string        `json:"before,omitempty"` // what was wrong at earlier tries, see notShown
 	Took    time.Duration   `json:"took_ns"`
 	Pause   time.Duration   `json:"longest_pause_ns"` // the longest time without an accepted order
 	Figures []figure        `json:"figures,omitempty"`
@@ -31,6 +32,10 @@ type result struct {
 
 	guardOff bool // the shop was built without its guard
 }
+
+// notShown tells whether the drill failed although no order, unit or event has come to harm: on a machine that does much
+// else, a fault may take effect too late to be seen.
+func (r *result) notShown() bool { return !r.OK && r.Ledger != nil && len(r.Ledger.defects()) == 0 }
 
 // judge draws the conclusions.
 func (r *result) judge(failed error, least int64) {
