@@ -61,7 +61,7 @@ func checkComparison(t *testing.T, r *comparison, rounds int, orders, sellOut in
 		}
 		// One by one each order is a transaction. Grouped they are fewer, unless the machine is so slow that each order
 		// finds an empty queue.
-		if turn.BatchMax == 1 && turn.Transactions < 1 || turn.Transactions > 1.5 || turn.Transactions <= 0 {
+		if turn.BatchMax == 1 && turn.Transactions < nearlyOne || turn.Transactions > 1.5 || turn.Transactions <= 0 {
 			t.Errorf("%s: %v transactions an order", turn.combination, turn.Transactions)
 		}
 	}
@@ -87,6 +87,9 @@ func checkPage(t *testing.T, path string, r *comparison) {
 	}
 }
 
+// nearlyOne leaves out some of 40: a server counts a COMMIT a moment after it has answered it.
+const nearlyOne = 0.9
+
 func TestCompareOnServers(t *testing.T) {
 	t.Setenv(asProgram, "1")
 	redisAddr := redistest.Start(t).Addr
@@ -104,7 +107,7 @@ func TestCompareOnServers(t *testing.T) {
 			case s.Lock == "redis" && (s.Scripts < 1.9 || s.Commands < s.Scripts): // to acquire and to release
 				t.Errorf("%s: %v scripts and %v commands an order", s.combination, s.Scripts, s.Commands)
 			}
-			if s.BatchMax == 1 && s.Transactions < 1 {
+			if s.BatchMax == 1 && s.Transactions < nearlyOne {
 				t.Errorf("%s: %v transactions an order", s.combination, s.Transactions)
 			}
 		}
