@@ -2,9 +2,7 @@ package repository
 
 import (
 	"context"
-	"sync"
 	"testing"
-	"time"
 
 	"seckill/repository/repotest/dbtest"
 	"seckill/service"
@@ -19,14 +17,15 @@ func TestAChangeThatIsCutOff(t *testing.T) {
 		for _, step := range []string{"pay", "cancel"} {
 			cutOff := func(on *DB, when func() bool) error {
 				ctx, cancel := context.WithCancel(t.Context())
-				var cutting sync.WaitGroup
-				cutting.Go(func() {
-					defer cancel()
-					eventually(t, step+" is under way", when)
-				})
-				defer cutting.Wait()
-				_, err := change(ctx, on, order, step)
-				return err
+				defer cancel()
+				answer := make(chan error, 1)
+				go func() {
+					_, err := change(ctx, on, order, step)
+					answer <- err
+				}()
+				waitFor(t, when)
+				cancel()
+				return <-answer
 			}
 			only, waits := narrow.gorm.Begin(), narrow.sql.Stats().WaitCount
 			err := cutOff(narrow, func() bool { return narrow.sql.Stats().WaitCount > waits })
@@ -45,7 +44,7 @@ func TestAChangeThatIsCutOff(t *testing.T) {
 				t.Errorf("%s, while a statement waited: %v", step, err)
 			}
 			// The server may take a moment to see that nobody waits for it any more.
-			eventually(t, step+" is over", func() bool { return !changesUnderWay(t, db) })
+			waitFor(t, func() bool { return !changesUnderWay(t, db) })
 			if now, err := NewOrders(db).Order(t.Context(), order.ID); err != nil || now.Status != service.Pending {
 				t.Errorf("%s: the order is %s (%v)", step, now.Status, err)
 			}
@@ -54,16 +53,6 @@ func TestAChangeThatIsCutOff(t *testing.T) {
 			t.Errorf("afterwards: %v", err)
 		}
 	})
-}
-
-// eventually waits until something is so. It may be called by any goroutine.
-func eventually(t *testing.T, what string, is func() bool) {
-	for start := time.Now(); !is(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			t.Errorf("waited in vain: %s", what)
-			return
-		}
-	}
 }
 
 // changesUnderWay tells whether the server is at a statement that locks an order for a change.

@@ -101,11 +101,7 @@ func thunderingStart(ctx context.Context, r *run) error {
 	if err := r.kill(ctx, everything...); err != nil {
 		return err
 	}
-	down := time.Now()
-	if err := r.let(ctx, r.between(2*time.Second, 4*time.Second)); err != nil {
-		return err
-	}
-	if err := r.nothingSold(down.Add(time.Second)); err != nil {
+	if err := r.nothingSoldFor(ctx, r.between(2*time.Second, 4*time.Second)); err != nil {
 		return err
 	}
 	begin := time.Now()

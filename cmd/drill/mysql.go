@@ -38,11 +38,7 @@ func mysqlKill(ctx context.Context, r *run) error {
 	if err := r.kill(ctx, mysqlServer); err != nil {
 		return err
 	}
-	down := time.Now()
-	if err := r.let(ctx, r.between(2*time.Second, 4*time.Second)); err != nil {
-		return err
-	}
-	if err := r.nothingSold(down.Add(time.Second)); err != nil {
+	if err := r.nothingSoldFor(ctx, r.between(2*time.Second, 4*time.Second)); err != nil {
 		return err
 	}
 	if err := r.start(ctx, mysqlServer); err != nil {
@@ -55,15 +51,11 @@ func mysqlFreeze(ctx context.Context, r *run) error {
 	if err := r.pause(ctx, mysqlServer); err != nil {
 		return err
 	}
-	down := time.Now()
 	frozen := 20 * time.Second
 	if r.short {
 		frozen = 6 * time.Second
 	}
-	if err := r.let(ctx, frozen); err != nil {
-		return err
-	}
-	if err := r.nothingSold(down.Add(time.Second)); err != nil {
+	if err := r.nothingSoldFor(ctx, frozen); err != nil {
 		return err
 	}
 	if err := r.unpause(ctx, mysqlServer); err != nil {
@@ -76,11 +68,7 @@ func mysqlFull(ctx context.Context, r *run) error {
 	if err := r.readOnly(ctx, true); err != nil {
 		return err
 	}
-	down := time.Now()
-	if err := r.let(ctx, r.between(4*time.Second, 6*time.Second)); err != nil {
-		return err
-	}
-	if err := r.nothingSold(down.Add(time.Second)); err != nil {
+	if err := r.nothingSoldFor(ctx, r.between(4*time.Second, 6*time.Second)); err != nil {
 		return err
 	}
 	if err := r.readOnly(ctx, false); err != nil {
@@ -112,8 +100,13 @@ func (r *run) readOnly(ctx context.Context, on bool) error {
 	return nil
 }
 
-// nothingSold asserts that the fault took effect: no order was accepted that was asked for since.
-func (r *run) nothingSold(from time.Time) error {
+// nothingSoldFor lets a fault last, and asserts that it took effect: of the requests that came a moment after it, none
+// got an order.
+func (r *run) nothingSoldFor(ctx context.Context, d time.Duration) error {
+	from := time.Now().Add(time.Second)
+	if err := r.let(ctx, d); err != nil {
+		return err
+	}
 	now := time.Now()
 	sold := r.load.meter.askedIn(from, now)
 	return r.assert(sold == 0, "no order was accepted of the last %s", short(now.Sub(from)))

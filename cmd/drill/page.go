@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"seckill/cmd/internal/plot"
@@ -41,9 +40,9 @@ func page(w io.Writer, results []*result) error {
 // throughput draws what was answered over time, with the faults marked.
 func (r *result) throughput() template.HTML {
 	c := plot.Chart{Title: "Answers", Unit: "per second", Marks: r.marks(), Series: []plot.Series{
-		r.series("orders accepted", func(s *loadtest.Slot) float64 { return float64(s.Accepted) / s.Width.Seconds() }),
-		r.series("failed or left open", func(s *loadtest.Slot) float64 { return float64(s.Faults) / s.Width.Seconds() }),
-		r.series("refused", func(s *loadtest.Slot) float64 { return float64(s.Refused) / s.Width.Seconds() }),
+		plot.Over("orders accepted", r.Slots, func(s *loadtest.Slot) float64 { return float64(s.Accepted) / s.Width.Seconds() }),
+		plot.Over("failed or left open", r.Slots, func(s *loadtest.Slot) float64 { return float64(s.Faults) / s.Width.Seconds() }),
+		plot.Over("refused", r.Slots, func(s *loadtest.Slot) float64 { return float64(s.Refused) / s.Width.Seconds() }),
 	}}
 	return c.SVG()
 }
@@ -52,24 +51,10 @@ func (r *result) throughput() template.HTML {
 func (r *result) latency() template.HTML {
 	milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	c := plot.Chart{Title: "Time to accept an order", Unit: "ms, logarithmic", Log: true, Marks: r.marks(), Series: []plot.Series{
-		r.series("half within", func(s *loadtest.Slot) float64 { return milliseconds(s.AcceptedP50) }),
-		r.series("99 % within", func(s *loadtest.Slot) float64 { return milliseconds(s.AcceptedP99) }),
+		plot.Over("half within", r.Slots, func(s *loadtest.Slot) float64 { return milliseconds(s.AcceptedP50) }).Positive(),
+		plot.Over("99 % within", r.Slots, func(s *loadtest.Slot) float64 { return milliseconds(s.AcceptedP99) }).Positive(),
 	}}
-	for i := range c.Series { // where no order was accepted, there is no time to be drawn
-		c.Series[i].Points = slices.DeleteFunc(c.Series[i].Points, func(p plot.Point) bool { return p.Value == 0 })
-	}
 	return c.SVG()
-}
-
-func (r *result) series(name string, figure func(*loadtest.Slot) float64) plot.Series {
-	line := plot.Series{Name: name}
-	for i := range r.Slots {
-		s := &r.Slots[i]
-		if s.Width > r.Slots[0].Width/2 { // the rest of a slot says little
-			line.Points = append(line.Points, plot.Point{At: s.At + s.Width/2, Value: figure(s)})
-		}
-	}
-	return line
 }
 
 // marks are where something was broken or put right.

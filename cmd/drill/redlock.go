@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -265,17 +264,9 @@ func (r *run) forgotten(ctx context.Context, w *witnesses, server string) error 
 	return err
 }
 
-// redlockOwners reads whom a server has given the witnesses' locks to, all in one look.
+// redlockOwners reads whom a server has given the witnesses' locks to.
 func (r *run) redlockOwners(ctx context.Context, w *witnesses, server string) (map[string]string, error) {
-	command := []string{"redis-cli", "--raw", "eval", "local o = {} for i, k in ipairs(KEYS) do o[i] = redis.call('GET', k) or '-' end return o", strconv.Itoa(w.n)}
-	for i := range w.n {
-		command = append(command, w.lockKey(i))
-	}
-	text, err := r.exec(ctx, server, command...)
-	if err != nil {
-		return nil, err
-	}
-	return parseOwners(text, w)
+	return r.readOwners(ctx, w, server, "redis.call('GET', k)")
 }
 
 // asked waits until the shop asks each of the servers for locks from now on.

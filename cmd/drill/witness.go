@@ -144,7 +144,7 @@ func (r *run) owners(ctx context.Context, w *witnesses, underWay int) (owners ma
 		if master, _, err = r.redisRoles(ctx); err != nil {
 			return false, err
 		}
-		owners, err = r.readOwners(ctx, w, master)
+		owners, err = r.readOwners(ctx, w, master, "redis.call('HKEYS', k)[1]")
 		if err == nil && len(owners) < w.n {
 			err = fmt.Errorf("%d of %d do, on %s", len(owners), w.n, master)
 		}
@@ -156,9 +156,10 @@ func (r *run) owners(ctx context.Context, w *witnesses, underWay int) (owners ma
 	return owners, master, err
 }
 
-// readOwners reads the holders of the witnesses' locks, all in one look.
-func (r *run) readOwners(ctx context.Context, w *witnesses, server string) (map[string]string, error) {
-	script := "local o = {} for i, k in ipairs(KEYS) do o[i] = redis.call('HKEYS', k)[1] or '-' end return o"
+// readOwners reads from a Redis server whose the witnesses' locks are, all in one look. owner is what finds that out there
+// of a key k, in Lua; nil stands for nobody.
+func (r *run) readOwners(ctx context.Context, w *witnesses, server, owner string) (map[string]string, error) {
+	script := "local o = {} for i, k in ipairs(KEYS) do o[i] = " + owner + " or '-' end return o"
 	command := []string{"redis-cli", "--raw", "eval", script, strconv.Itoa(w.n)}
 	for i := range w.n {
 		command = append(command, w.lockKey(i))

@@ -40,14 +40,7 @@ func (r *comparison) chart(title, unit string, figure func(*loadtest.Slot) float
 		if t.Round != r.Rounds {
 			continue
 		}
-		line := plot.Series{Name: t.String()}
-		for i := range t.Timeline {
-			s := &t.Timeline[i]
-			if whole := s.Width > t.Timeline[0].Width/2; whole && s.Accepted > 0 { // the rest of a slot says little
-				line.Points = append(line.Points, plot.Point{At: s.At + s.Width/2, Value: figure(s)})
-			}
-		}
-		c.Series = append(c.Series, line)
+		c.Series = append(c.Series, plot.Over(t.String(), t.Timeline, figure).Positive())
 	}
 	return c.SVG()
 }

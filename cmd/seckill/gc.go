@@ -51,8 +51,10 @@ func growthFor(live uint64) int {
 }
 
 // liveHeap is what the last collection found alive.
-func liveHeap() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+func liveHeap() uint64 { return runtimeMetric("/gc/heap/live:bytes") }
+
+func runtimeMetric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -43,8 +42,4 @@ func TestGCFollowsTheHeap(t *testing.T) {
 	becomes("more again", more)
 }
 
-func gcPercent() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
-}
+func gcPercent() uint64 { return runtimeMetric("/gc/gogc:percent") }
