@@ -1,19 +1,37 @@
--- Takes a free lock, or finds that the owner has it already: repeating it changes nothing but the token and the expiry.
--- KEYS: the lock; the fence (highest token granted in this hash slot)
--- ARGV: owner; lease in ms
--- Returns the token if granted; otherwise -n, n being the ms that the holder's lease still has, or 0 if it has no end.
-if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  return -math.max(redis.call('PTTL', KEYS[1]), 0)
-end
-redis.call('HSET', KEYS[1], ARGV[1], '1')
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
+-- Takes each lock that is free, or that its owner has already: repeating it changes nothing but tokens and expiries.
+-- KEYS: the locks; last, the fence (highest token granted in this hash slot)
+-- ARGV: for each lock, its owner and its lease in ms
+-- Returns for each lock the token if granted; otherwise -n, n being the ms that the holder's lease still has, or 0 if it
+-- has no end. A lock that fails has its error there; it does not concern the others.
+
 -- The clock carries the tokens on where the fence was lost with a failover or a flush, the fence where the clock went
 -- back. Microseconds since 1970 stay below 2^53, the last whole number that Lua can count to, until the year 2255.
+local locks = #KEYS - 1
+local fence = KEYS[#KEYS]
 local now = redis.call('TIME')
 local token = now[1] * 1000000 + now[2]
-local last = redis.call('SET', KEYS[2], token, 'GET')
-if last and tonumber(last) >= token then
-  token = tonumber(last) + 1
-  redis.call('SET', KEYS[2], token)
+local last = tonumber(redis.call('GET', fence) or 0)
+if last >= token then
+  token = last + 1
 end
-return token
+
+local answers, granted = {}, 0
+for i = 1, locks do
+  local lock, owner, lease = KEYS[i], ARGV[2 * i - 1], ARGV[2 * i]
+  local left = redis.call('PTTL', lock) -- -2 if there is no such key
+  local mine = left == -2 and 1 or redis.pcall('HEXISTS', lock, owner)
+  if mine == 1 then
+    redis.call('HSET', lock, owner, '1')
+    redis.call('PEXPIRE', lock, lease)
+    answers[i] = token + granted
+    granted = granted + 1
+  elseif mine == 0 then
+    answers[i] = -math.max(left, 0)
+  else
+    answers[i] = mine
+  end
+end
+if granted > 0 then
+  redis.call('SET', fence, token + granted - 1)
+end
+return answers

@@ -48,7 +48,6 @@ func newBackend(client redis.UniversalClient, opts Options) *backend {
 // Take implements keeper.Backend: it asks until the lock is granted, or the wait is over.
 func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) {
 	g := b.newGrant(h)
-	keys := []any{g.name, b.fences.of(h.Key)}
 	var t *topic
 	defer func() {
 		if t != nil {
@@ -57,7 +56,7 @@ func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error
 	}()
 	for {
 		g.sent = time.Now()
-		a, err := b.exchange(ctx, &b.scripts.acquire, g.sent.Add(h.Settings.Timeout), keys, g.owner, g.ms)
+		a, err := b.exchange(ctx, request{script: b.scripts.acquire, key: h.Key, args: [3]any{g.owner, g.ms}}, g.sent.Add(h.Settings.Timeout))
 		if err != nil {
 			g.abandon(a)
 			return nil, err
@@ -105,8 +104,7 @@ func (b *backend) await(ctx context.Context, h *keeper.Hold, t *topic, left time
 type grant struct {
 	backend *backend
 	key     string
-	name    any // the key, as it goes into commands
-	owner   any
+	owner   any // as it goes into commands
 	ms      any // the lease
 	lease   time.Duration
 	sent    time.Time // when the lock was asked for
@@ -115,7 +113,7 @@ type grant struct {
 
 func (b *backend) newGrant(h *keeper.Hold) *grant {
 	owner := b.process + strconv.FormatUint(b.count.Add(1), 10)
-	g := &grant{backend: b, key: h.Key, name: h.Key, owner: owner, ms: b.lease, lease: b.opts.Lease}
+	g := &grant{backend: b, key: h.Key, owner: owner, ms: b.lease, lease: b.opts.Lease}
 	if d := h.Settings.Lease; d > 0 {
 		ms := max(1, (d + time.Millisecond - 1).Milliseconds())
 		g.lease, g.ms = time.Duration(ms)*time.Millisecond, ms
@@ -149,16 +147,17 @@ func (g *grant) trusted(sent time.Time) time.Time { return sent.Add(g.lease - g.
 // Renew implements keeper.Grant.
 func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
 	sent := time.Now()
-	a, err := g.backend.exchange(ctx, &g.backend.scripts.hold, by, []any{g.name}, g.owner, "0", g.ms)
-	if err == nil && a.n == 0 {
-		err = lock.ErrLost
-	}
-	return g.trusted(sent), err
+	return g.trusted(sent), g.hold(ctx, "0", g.ms, by)
 }
 
 // Note implements keeper.Grant.
 func (g *grant) Note(ctx context.Context, depth int, by time.Time) error {
-	a, err := g.backend.exchange(ctx, &g.backend.scripts.hold, by, []any{g.name}, g.owner, strconv.Itoa(depth), "0")
+	return g.hold(ctx, strconv.Itoa(depth), "0", by)
+}
+
+// hold sets the depth or the lease, or leaves what is "0".
+func (g *grant) hold(ctx context.Context, depth string, lease any, by time.Time) error {
+	a, err := g.backend.exchange(ctx, request{script: g.backend.scripts.hold, key: g.key, args: [3]any{g.owner, depth, lease}}, by)
 	if err == nil && a.n == 0 {
 		err = lock.ErrLost
 	}
@@ -169,7 +168,7 @@ func (g *grant) Note(ctx context.Context, depth int, by time.Time) error {
 func (g *grant) Free() error {
 	b := g.backend
 	by := time.Now().Add(b.opts.Timeout)
-	a, err := b.exchange(context.Background(), &b.scripts.release, by, []any{g.name}, g.owner, channel(g.key), b.sharded)
+	a, err := b.exchange(context.Background(), request{script: b.scripts.release, key: g.key, args: [3]any{g.owner, channel(g.key), b.sharded}}, by)
 	if err == nil && a.n == 0 && !a.maybe { // else the attempt whose reply was lost freed it
 		err = lock.ErrLost
 	}

@@ -23,22 +23,22 @@ type answer struct {
 	pending <-chan struct{}
 }
 
-// exchange runs s on keys until it is answered, the deadline passes or ctx ends. It sends the script again when an
-// attempt fails, which is safe, see script. Its error wraps lock.ErrUnavailable, is ctx's, or is fatal.
-func (b *backend) exchange(ctx context.Context, s *script, deadline time.Time, keys []any, args ...any) (a answer, err error) {
-	load := false
+// exchange has q answered, unless the deadline passes or ctx ends before. It sends the request again when an attempt
+// fails, which is safe, see script. Its error wraps lock.ErrUnavailable, is ctx's, or is fatal.
+func (b *backend) exchange(ctx context.Context, q request, deadline time.Time) (a answer, err error) {
+	q.fence = b.fences.of(q.key)
 	for attempt := 0; ; attempt++ {
-		cmd := s.command(load, keys, args)
-		if a.pending, err = b.pipe.do(ctx, cmd, deadline); a.pending != nil {
+		r := q // each attempt has its own: one without an answer may still be read by its lane
+		if a.pending, err = b.pipe.do(ctx, &r, deadline); a.pending != nil {
 			a.maybe = true
 			return a, err
 		}
 		if err == nil {
-			a.n, err = cmd.Int64()
-			return a, err
+			a.n = r.n
+			return a, nil
 		}
-		if redis.HasErrorPrefix(err, "NOSCRIPT") && !load {
-			load = true
+		if redis.HasErrorPrefix(err, "NOSCRIPT") && !q.load {
+			q.load = true
 			continue
 		}
 		if fatal(err) {

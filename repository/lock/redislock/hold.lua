@@ -1,14 +1,18 @@
--- Renews a lock, or notes its depth, if the owner still has it: repeating it changes nothing.
--- KEYS: the lock
--- ARGV: owner; new depth, 0 to leave it; lease in ms, 0 to leave it
--- Returns 1, or 0 if the lock is not the owner's.
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  return 0
+-- Renews locks, or notes their depth, where the owner still has them: repeating it changes nothing.
+-- KEYS: the locks
+-- ARGV: for each lock, its owner; its new depth, 0 to leave it; its lease in ms, 0 to leave it
+-- Returns for each lock 1, or 0 if it is not the owner's. A lock that fails has its error there.
+local answers = {}
+for i = 1, #KEYS do
+  local lock, owner, depth, lease = KEYS[i], ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
+  answers[i] = redis.pcall('HEXISTS', lock, owner)
+  if answers[i] == 1 then
+    if depth ~= '0' then
+      redis.call('HSET', lock, owner, depth)
+    end
+    if lease ~= '0' then
+      redis.call('PEXPIRE', lock, lease)
+    end
+  end
 end
-if ARGV[2] ~= '0' then
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-end
-if ARGV[3] ~= '0' then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-end
-return 1
+return answers

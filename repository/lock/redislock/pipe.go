@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,12 +14,10 @@ import (
 	"seckill/service/lock/keeper"
 )
 
-// pipe sends commands, and lets those that come at the same time share a pipeline. Nobody waits for a pipeline to fill:
-// it takes along what arrived while the pipelines before it were under way. A lone command goes out at once, on its
-// caller's goroutine.
+// pipe sends requests, and lets those that come at the same time share a batch. Nobody waits for a batch to fill: it
+// takes along what arrived while the batches before it were under way, and a lone request goes out at once.
 type pipe struct {
-	client redis.UniversalClient
-	sent   atomic.Int64
+	sent atomic.Int64
 
 	mu     sync.Mutex
 	closed bool
@@ -26,49 +25,33 @@ type pipe struct {
 	queue  []*request
 }
 
-// pipeline is as many commands as are sent together at most: it bounds how long the first waits for the last.
-const pipeline = 256
-
-// request is a command that shares a pipeline. Its cmd must not be read before done is closed.
-type request struct {
-	cmd  *redis.Cmd
-	done chan struct{}
-}
+// mostRequests is how many requests are sent together at most: it bounds how long the first waits for the last, and for
+// how long a script keeps the server from others.
+const mostRequests = 256
 
 // newPipe leaves the client at least half of its connections, where lanes keep theirs.
 func newPipe(client redis.UniversalClient, lanes int) *pipe {
 	if single, ok := client.(*redis.Client); ok {
 		lanes = min(lanes, max(1, single.Options().PoolSize/2))
 	}
-	p := &pipe{client: client}
+	p := &pipe{}
 	for range lanes {
 		p.idle = append(p.idle, &lane{client: client})
 	}
 	return p
 }
 
-// do sends cmd and waits for its reply, until the deadline at the latest. If it returns before the reply, cmd must not be
-// read, and pending is closed when the command is over. The end of ctx is noticed at once by a command that shares a
-// pipeline, and otherwise with the reply.
-func (p *pipe) do(ctx context.Context, cmd *redis.Cmd, deadline time.Time) (pending <-chan struct{}, err error) {
+// do sends r and waits for its answer, until the deadline at the latest. If it returns before the answer, r must not be
+// read, and pending is closed when the request is over.
+func (p *pipe) do(ctx context.Context, r *request, deadline time.Time) (pending <-chan struct{}, err error) {
 	p.sent.Add(1)
-	p.mu.Lock()
-	if last := len(p.idle) - 1; last >= 0 {
-		l := p.idle[last]
-		p.idle = p.idle[:last]
-		p.mu.Unlock()
-		err := l.process(until{context.Background(), deadline}, cmd)
-		p.land(l)
-		return nil, err
-	}
-	r := &request{cmd: cmd, done: make(chan struct{})}
-	p.queue = append(p.queue, r)
-	p.mu.Unlock()
+	r.done = make(chan struct{})
+	p.enqueue(r)
 	timer := startTimer(time.Until(deadline))
 	defer stopTimer(timer)
 	select {
 	case <-r.done:
-		return nil, cmd.Err()
+		return nil, r.err
 	case <-ctx.Done():
 		return r.done, keeper.Ended(ctx)
 	case <-timer.C:
@@ -76,25 +59,27 @@ func (p *pipe) do(ctx context.Context, cmd *redis.Cmd, deadline time.Time) (pend
 	}
 }
 
-// until is a context with a deadline, which is all that the client looks at while it waits for a reply.
-type until struct {
-	context.Context
-	deadline time.Time
-}
-
-// Deadline implements context.Context.
-func (u until) Deadline() (time.Time, bool) { return u.deadline, true }
-
-// land gives the lane to those who wait.
-func (p *pipe) land(l *lane) {
-	if batch := p.take(l); batch != nil {
-		go p.fly(l, batch)
+// enqueue puts r into the queue and sees to it that a lane comes for it.
+func (p *pipe) enqueue(r *request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(p.queue, r)
+	if last := len(p.idle) - 1; last >= 0 {
+		l := p.idle[last]
+		p.idle = p.idle[:last]
+		go p.fly(l)
 	}
 }
 
-// fly sends batch, and then what has gathered meanwhile, until nothing has.
-func (p *pipe) fly(l *lane, batch []*request) {
-	for ; batch != nil; batch = p.take(l) {
+// fly sends batches until nothing is left to send. Before it takes one it lets every goroutine run that can: those that
+// are about to ask come along. Where there are none, that costs nothing.
+func (p *pipe) fly(l *lane) {
+	for {
+		runtime.Gosched()
+		batch := p.take(l)
+		if batch == nil {
+			return
+		}
 		l.exec(batch)
 	}
 }
@@ -103,7 +88,7 @@ func (p *pipe) fly(l *lane, batch []*request) {
 func (p *pipe) take(l *lane) []*request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := min(len(p.queue), pipeline)
+	n := min(len(p.queue), mostRequests)
 	if n == 0 {
 		if p.closed {
 			l.drop()

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 
 	"seckill/repository/repotest/redistest"
 )
@@ -29,19 +28,20 @@ func BenchmarkTransport(b *testing.B) {
 	for _, lanes := range []int{1, 2, 4} {
 		pipes["pipe of lanes="+strconv.Itoa(lanes)] = newPipe(client, lanes)
 	}
-	s := newScript(holdSource)
+	hold := newScripts().hold
+	newRequest := func() *request {
+		return &request{script: hold, key: "key", args: [3]any{"owner", "0", "0"}}
+	}
 	if err := client.ScriptLoad(b.Context(), holdSource).Err(); err != nil {
 		b.Fatal(err)
 	}
-	run := func(name string, process func(*redis.Cmd)) {
+	run := func(name string, send func(*request) error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetParallelism(64)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					cmd := s.command(false, []any{"key"}, []any{"owner", "0", "0"})
-					process(cmd)
-					if err := cmd.Err(); err != nil {
+					if err := send(newRequest()); err != nil {
 						b.Error(err)
 					}
 				}
@@ -49,9 +49,9 @@ func BenchmarkTransport(b *testing.B) {
 		})
 	}
 	ctx := context.Background()
-	run("plain", func(cmd *redis.Cmd) { _ = client.Process(ctx, cmd) })
-	run("AutoPipeline", func(cmd *redis.Cmd) { _ = auto.Process(ctx, cmd) })
+	run("plain", func(r *request) error { return client.Process(ctx, command([]*request{r})) })
+	run("AutoPipeline", func(r *request) error { return auto.Process(ctx, command([]*request{r})) })
 	for name, p := range pipes {
-		run(name, func(cmd *redis.Cmd) { _, _ = p.do(ctx, cmd, time.Now().Add(time.Second)) })
+		run(name, func(r *request) error { _, err := p.do(ctx, r, time.Now().Add(time.Second)); return err })
 	}
 }

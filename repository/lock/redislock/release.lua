@@ -1,12 +1,16 @@
--- Gives a lock back and tells who waits for it. It never touches a lock that is another's.
--- KEYS: the lock
--- ARGV: owner; channel; 1 to publish to the shard channel of a cluster as well
--- Returns 1, or 0 if the lock is not the owner's (any more).
-if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
-  return 0
+-- Gives locks back and tells who waits for them. It never touches a lock that is another's.
+-- KEYS: the locks
+-- ARGV: for each lock, its owner; its channel; 1 to publish to the shard channel of a cluster as well
+-- Returns for each lock 1, or 0 if it is not the owner's (any more). A lock that fails has its error there.
+local answers = {}
+for i = 1, #KEYS do
+  local owner, channel, sharded = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
+  answers[i] = redis.pcall('HDEL', KEYS[i], owner)
+  if answers[i] == 1 then
+    redis.call('PUBLISH', channel, '0')
+    if sharded == '1' then
+      redis.pcall('SPUBLISH', channel, '0') -- unknown before Redis 7
+    end
+  end
 end
-redis.call('PUBLISH', ARGV[2], '0')
-if ARGV[3] == '1' then
-  redis.pcall('SPUBLISH', ARGV[2], '0') -- unknown before Redis 7
-end
-return 1
+return answers
