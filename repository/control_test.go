@@ -124,7 +124,7 @@ func overtaken(t *testing.T, db *DB, other func(w *wire), batch ...*service.Plac
 	once := false
 	w.set(func(w *wire) {
 		w.before = func(query string) error {
-			if query == "BEGIN" && !once {
+			if begins(query) && !once {
 				once = true
 				other(w)
 			}

@@ -25,7 +25,9 @@ type DB struct {
 	sql     *sql.DB
 	dialect dialect
 	version string
+	packet  int // bytes of a message to the server, at most; 0: there is no such bound
 	log     *slog.Logger
+	connect func(context.Context) (session, error) // takes a connection out of the pool
 }
 
 // PoolOptions bound the connections to a server. The zero value of a field stands for its default.
@@ -76,7 +78,7 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	db.version = version.text
+	db.version, db.packet = version.text, version.packet
 	patient := cfg.Clone()
 	patient.ReadTimeout = 0
 	if db.slow, err = openPatient(patient, log); err != nil {
@@ -113,9 +115,9 @@ func settle(cfg *mysql.Config, version serverVersionInfo) error {
 	cfg.ClientFoundRows = false // affected rows are rows that changed: the guard counts on it
 	cfg.ColumnsWithAlias = false
 	cfg.InterpolateParams = true
-	cfg.MultiStatements = false
-	cfg.RejectReadOnly = true // after a failover a connection to the demoted server is not used again
-	cfg.MaxAllowedPacket = 0  // ask the server, so that a batch that is too large fails before it is sent
+	cfg.MultiStatements = true // see commitMessage; no SQL is made of what a client sends
+	cfg.RejectReadOnly = true  // after a failover a connection to the demoted server is not used again
+	cfg.MaxAllowedPacket = 0   // ask the server, so that a batch that is too large fails before it is sent
 	cfg.CheckConnLiveness = true
 	cfg.Logger = &mysql.NopLogger{} // its errors come back to us and are logged once, with their context
 	for timeout, byDefault := range map[*time.Duration]time.Duration{
@@ -167,7 +169,8 @@ func open(d gorm.Dialector, pool *sql.DB, own dialect, log *slog.Logger) (*DB, e
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
 	}
-	return &DB{gorm: db, sql: pool, dialect: own, log: log}, nil
+	connect := func(ctx context.Context) (session, error) { return pool.Conn(ctx) }
+	return &DB{gorm: db, sql: pool, dialect: own, log: log, connect: connect}, nil
 }
 
 // Ping asks the server for a sign of life.

@@ -3,7 +3,10 @@ package repository
 import (
 	"database/sql/driver"
 	"fmt"
+	"strconv"
 	"time"
+
+	"gorm.io/gorm"
 )
 
 // dialect is where SQLite and MySQL differ in what the shop says to them.
@@ -21,6 +24,18 @@ type dialect struct {
 	exclusive string
 	// exclusiveFree is the same, and leaves out rows that somebody else is changing.
 	exclusiveFree string
+	// time is a time as a literal, to the millisecond.
+	time func(time.Time) string
+	// message: several statements may be sent in one, see orderMessage.
+	message bool
+}
+
+// dialectOf is the dialect that tx speaks.
+func dialectOf(tx *gorm.DB) dialect {
+	if tx.Name() == sqliteDialect.name {
+		return sqliteDialect
+	}
+	return mysqlDialect
 }
 
 var mysqlDialect = dialect{
@@ -32,6 +47,9 @@ var mysqlDialect = dialect{
 	exclusive: " FOR UPDATE",
 
 	exclusiveFree: " FOR UPDATE SKIP LOCKED",
+
+	time:    func(t time.Time) string { return t.UTC().Format("'2006-01-02 15:04:05.000'") },
+	message: true,
 }
 
 var sqliteDialect = dialect{
@@ -39,6 +57,7 @@ var sqliteDialect = dialect{
 	now:     "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 	nowLate: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 	orSkip:  func(string, string) string { return " ON CONFLICT DO NOTHING" },
+	time:    func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) },
 }
 
 // dbTime reads a time that an expression gave, for which SQLite does not know that it is one.

@@ -39,7 +39,7 @@ func TestModel(t *testing.T) {
 			played++
 			steps += len(h.log)
 		}
-		t.Logf("%d histories from seed %d, %d steps, %d transactions", played, first, steps, wire.count("BEGIN"))
+		t.Logf("%d histories from seed %d, %d steps, %d transactions", played, first, steps, wire.transactions())
 	})
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // Orders is the service.OrderStore over a database.
-type Orders struct{ db *DB }
+type Orders struct {
+	db     *DB
+	recent recent
+}
 
 var _ service.OrderStore = (*Orders)(nil)
 

@@ -19,33 +19,38 @@ type event struct {
 
 func (e event) traced() bool { return e.trace != "" }
 
-// appendEvents writes events in the transaction of their changes, and nowhere else. They are due at once. The column for
-// the trace is named only where there is one, so that nobody pays for it otherwise.
+// appendEvents writes events in the transaction of their changes, and nowhere else.
 func appendEvents(tx *gorm.DB, events []event, now time.Time) error {
-	columns, trace, traced := 8, "", slices.ContainsFunc(events, event.traced)
-	if traced {
-		columns, trace = 9, ", trace_parent"
+	insert, err := insertEvents(dialectOf(tx), events, now)
+	if err != nil {
+		return err
 	}
-	args := make([]any, 0, columns*len(events))
+	return tx.Exec(insert.text(), insert.args...).Error
+}
+
+// insertEvents is the statement that does so. The events are due at once. The column for the trace is named only where
+// there is one, so that nobody pays for it otherwise.
+func insertEvents(d dialect, events []event, now time.Time) (*statement, error) {
+	trace, traced := "", slices.ContainsFunc(events, event.traced)
+	if traced {
+		trace = ", trace_parent"
+	}
+	s := newStatement(d, "INSERT INTO outbox_event"+
+		" (event_id, biz_type, biz_id, version, payload, next_retry_time, created_at, updated_at"+trace+") VALUES ", 160*len(events))
+	at := s.literal(now)
 	for _, e := range events {
 		payload, err := e.Payload()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		args = append(args, int64(e.id), string(e.Type), int64(e.OrderID), e.Version, payload, now, now, now)
-		if traced {
-			args = append(args, nullable(e.trace))
+		s.row().int(int64(e.id)).str(string(e.Type)).int(int64(e.OrderID)).int(int64(e.Version)).str(payload).raw(at).raw(at).raw(at)
+		switch {
+		case e.traced():
+			s.str(e.trace)
+		case traced:
+			s.raw("NULL")
 		}
+		s.end()
 	}
-	return tx.Exec("INSERT INTO outbox_event"+
-		" (event_id, biz_type, biz_id, version, payload, next_retry_time, created_at, updated_at"+trace+") VALUES "+
-		tuples(len(events), columns), args...).Error
-}
-
-// nullable is NULL for "".
-func nullable(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
+	return s, nil
 }

@@ -119,7 +119,7 @@ func TestRelaysBesideInserters(t *testing.T) {
 						return
 					}
 					start := time.Now()
-					if err := insertEvents(t.Context(), db, sequence(first-batch+1, first)...); err != nil {
+					if err := appendNew(t.Context(), db, sequence(first-batch+1, first)...); err != nil {
 						t.Error(err)
 						return
 					}

@@ -30,12 +30,12 @@ func openOutbox(t *testing.T, target dbtest.Database) (*DB, *Outbox) {
 // appendTest appends events as an order's transaction does.
 func appendTest(t *testing.T, db *DB, events ...int64) {
 	t.Helper()
-	if err := insertEvents(t.Context(), db, events...); err != nil {
+	if err := appendNew(t.Context(), db, events...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func insertEvents(ctx context.Context, db *DB, ids ...int64) error {
+func appendNew(ctx context.Context, db *DB, ids ...int64) error {
 	return db.change(ctx, func(tx *gorm.DB) error {
 		return appendNow(db, tx, testEvents(ids...))
 	})

@@ -22,7 +22,7 @@ func (s *Orders) Place(ctx context.Context, voucherID idgen.ID, batch []*service
 	for i, p := range batch {
 		pending[i].Placement = p
 	}
-	r := round{db: s.db, voucherID: voucherID}
+	r := round{db: s.db, recent: &s.recent, voucherID: voucherID}
 	for lost := 0; len(pending) > 0; {
 		left, err := r.run(ctx, pending)
 		if lost++; err == nil && len(left) < len(pending) {
@@ -65,12 +65,19 @@ func refuse(cs []candidate, err error) {
 // round is one pass over the orders that have no verdict yet.
 type round struct {
 	db        *DB
+	recent    *recent
 	voucherID idgen.ID
 	lookFirst bool // for orders that stand, before anything is inserted
 }
 
 // run decides what it can and returns the orders that are still without a verdict. They certainly do not stand.
 func (r *round) run(ctx context.Context, pending []candidate) (left []candidate, err error) {
+	if !r.lookFirst {
+		if now, ok := r.recent.promises(r.voucherID, len(pending)); ok {
+			r.recent.forget(r.voucherID) // until it has come true
+			return r.commit(ctx, pending, now)
+		}
+	}
 	terms, now, err := readTerms(r.db.session(ctx), r.db.dialect, r.voucherID)
 	if err != nil {
 		return pending, err
@@ -102,11 +109,7 @@ func (r *round) commit(ctx context.Context, orders []candidate, now time.Time) (
 	if len(orders) == 0 {
 		return nil, nil
 	}
-	var placed []candidate
-	err = r.db.inTx(ctx, func(tx *gorm.DB) (err error) {
-		placed, err = r.place(tx, orders, now)
-		return err
-	})
+	placed, err := r.transact(ctx, orders, now)
 	switch {
 	case err == nil:
 		return without(orders, placed), nil
@@ -128,6 +131,20 @@ func (r *round) commit(ctx context.Context, orders []candidate, now time.Time) (
 	}
 	more, err := r.commit(ctx, orders[half:], now)
 	return append(left, more...), err
+}
+
+// transact places the orders, or those of them that no unique index refuses. It knows them when a COMMIT fails, too.
+func (r *round) transact(ctx context.Context, orders []candidate, now time.Time) (placed []candidate, err error) {
+	if r.db.dialect.message && oneStatement {
+		if err := r.commitMessage(ctx, orders, now); !errors.Is(err, errNotAsPlanned) {
+			return orders, err
+		}
+	}
+	err = r.db.inTx(ctx, func(tx *gorm.DB) (err error) {
+		placed, err = r.place(tx, orders, now)
+		return err
+	})
+	return placed, err
 }
 
 // without returns those of all that are not among some, which is in the same order.

@@ -245,7 +245,7 @@ func TestAKeyThatIsTheIDOfALaterOrder(t *testing.T) {
 			if first.Err != nil {
 				t.Fatal(first.Err)
 			}
-			before := w.count("BEGIN")
+			before := w.transactions()
 			got := verdicts(place(t, db, later, neighbour))
 			want := "replayed"
 			if voucher == other {
@@ -254,7 +254,7 @@ func TestAKeyThatIsTheIDOfALaterOrder(t *testing.T) {
 			if !slices.Equal(got, []string{want, "placed"}) {
 				t.Errorf("got %v, want the neighbour placed and %s", got, want)
 			}
-			if n := w.count("BEGIN") - before; n > 3 {
+			if n := w.transactions() - before; n > 3 {
 				t.Errorf("it took %d transactions", n)
 			}
 		}

@@ -2,7 +2,6 @@ package repository
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -20,17 +19,14 @@ var (
 // returns those of the orders that are in it; the others were refused by a unique index and cost their neighbours
 // nothing.
 func (r *round) place(tx *gorm.DB, orders []candidate, now time.Time) (placed []candidate, err error) {
-	for _, c := range orders {
-		c.Order.Status, c.Order.CloseReason, c.Order.Version = service.Pending, 0, 1
-		c.Order.CreatedAt, c.Order.PayBy = now, now.Add(c.PayWithin)
-	}
+	begin(orders, now)
 	if placed, err = r.insertOrders(tx, orders); err != nil {
 		return nil, err
 	}
 	if len(placed) == 0 {
 		return nil, errNothingToPlace
 	}
-	if err := r.insertEvents(tx, placed, now); err != nil {
+	if err := appendEvents(tx, createdEvents(placed, now), now); err != nil {
 		return nil, err
 	}
 	taken, err := takeUnits(tx, r.db.dialect, r.voucherID, len(placed), now)
@@ -43,17 +39,17 @@ func (r *round) place(tx *gorm.DB, orders []candidate, now time.Time) (placed []
 	return placed, nil
 }
 
-func (r *round) insertOrders(tx *gorm.DB, orders []candidate) ([]candidate, error) {
-	const columns = 10
-	args := make([]any, 0, columns*len(orders))
+// begin makes orders what they are when they are placed.
+func begin(orders []candidate, now time.Time) {
 	for _, c := range orders {
-		o := &c.Order
-		args = append(args, int64(o.ID), int64(o.VoucherID), int64(o.UserID), slotOf(&c), o.RequestID,
-			int8(o.Status), o.Version, o.PriceCents, o.CreatedAt, o.PayBy)
+		c.Order.Status, c.Order.CloseReason, c.Order.Version = service.Pending, 0, 1
+		c.Order.CreatedAt, c.Order.PayBy = now, now.Add(c.PayWithin)
 	}
-	result := tx.Exec("INSERT INTO voucher_order"+
-		" (id, voucher_id, user_id, slot, request_id, status, version, price_cents, created_at, pay_by) VALUES "+
-		tuples(len(orders), columns)+r.db.dialect.orSkip("voucher_order", "id"), args...)
+}
+
+func (r *round) insertOrders(tx *gorm.DB, orders []candidate) ([]candidate, error) {
+	insert := ordersStatement(r.db.dialect, orders)
+	result := tx.Exec(insert.text(), insert.args...)
 	if result.Error != nil {
 		return nil, result.Error
 	}
@@ -61,6 +57,25 @@ func (r *round) insertOrders(tx *gorm.DB, orders []candidate) ([]candidate, erro
 		return orders, nil
 	}
 	return r.inserted(tx, orders)
+}
+
+// ordersStatement inserts orders; those that a unique index refuses are left out.
+func ordersStatement(d dialect, orders []candidate) *statement {
+	s := newStatement(d, "INSERT INTO voucher_order"+
+		" (id, voucher_id, user_id, slot, request_id, status, version, price_cents, created_at, pay_by) VALUES ", 160*len(orders))
+	created := s.literal(orders[0].Order.CreatedAt) // of all of them
+	var payBy time.Time                             // of most of them
+	var by string
+	for i := range orders {
+		o := &orders[i].Order
+		if !o.PayBy.Equal(payBy) {
+			payBy, by = o.PayBy, s.literal(o.PayBy)
+		}
+		s.row().int(int64(o.ID)).int(int64(o.VoucherID)).int(int64(o.UserID)).int(int64(slotOf(&orders[i]))).str(o.RequestID).
+			int(int64(o.Status)).int(int64(o.Version)).int(o.PriceCents).raw(created).raw(by).end()
+	}
+	s.sql = append(s.sql, d.orSkip("voucher_order", "id")...)
+	return s
 }
 
 // inserted looks up which of the orders are there now. The id alone does not tell: should a generator ever hand one out
@@ -89,16 +104,10 @@ func (r *round) inserted(tx *gorm.DB, orders []candidate) ([]candidate, error) {
 	return own, nil
 }
 
-func (r *round) insertEvents(tx *gorm.DB, placed []candidate, now time.Time) error {
+func createdEvents(placed []candidate, now time.Time) []event {
 	events := make([]event, len(placed))
 	for i, c := range placed {
 		events[i] = event{id: c.EventID, trace: c.TraceParent, OrderEvent: service.NewOrderEvent(service.OrderCreated, &c.Order, now)}
 	}
-	return appendEvents(tx, events, now)
-}
-
-// tuples is the text "(?,?),(?,?)" for rows of so many columns.
-func tuples(rows, columns int) string {
-	one := "(" + strings.Repeat("?,", columns-1) + "?)"
-	return strings.Repeat(one+",", rows-1) + one
+	return events
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// serverVersionInfo is what decides between the dialects of MySQL and MariaDB.
+// serverVersionInfo is what decides between the dialects of MySQL and MariaDB, and what the server takes.
 type serverVersionInfo struct {
 	text         string
 	mariadb      bool
 	major, minor int
+	packet       int // bytes of a message to the server, at most
 }
 
 // serverVersion asks the server over a connection of its own, without the settings that depend on the answer.
@@ -28,10 +29,12 @@ func serverVersion(ctx context.Context, cfg *mysql.Config) (serverVersionInfo, e
 	pool := sql.OpenDB(connector)
 	defer func() { _ = pool.Close() }()
 	var text string
-	if err := pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&text); err != nil {
+	var packet int
+	if err := pool.QueryRowContext(ctx, "SELECT VERSION(), @@max_allowed_packet").Scan(&text, &packet); err != nil {
 		return serverVersionInfo{}, fmt.Errorf("mysql at %s: %w", cfg.Addr, err)
 	}
 	version, err := parseServerVersion(text)
+	version.packet = packet
 	if err != nil {
 		return serverVersionInfo{}, err
 	}

@@ -13,7 +13,8 @@ import (
 
 // wire is what lies between a DB and its connections. Tests look at what passes, change it, or let it fail.
 //
-// Statements are told by their text; "BEGIN" and "COMMIT" stand for those that gorm does not write.
+// Statements are told by their text; "BEGIN" and "COMMIT" stand for those that gorm does not write. A message of several
+// statements passes as a whole.
 type wire struct {
 	mu      sync.Mutex
 	seen    map[string]int
@@ -28,6 +29,11 @@ func tap(t *testing.T, db *DB) *wire {
 	w := &wire{seen: map[string]int{}}
 	pool := &wiredPool{wired{w, db.sql}, db.sql}
 	db.gorm.ConnPool, db.gorm.Statement.ConnPool = pool, pool
+	connect := db.connect
+	db.connect = func(ctx context.Context) (session, error) {
+		conn, err := connect(ctx)
+		return wiredConn{wired{w, conn}, conn}, err
+	}
 	return w
 }
 
@@ -49,6 +55,14 @@ func (w *wire) count(text string) (n int) {
 	}
 	return n
 }
+
+// begins tells whether a statement begins a transaction: by itself, or as the first of a message.
+func begins(query string) bool {
+	return query == "BEGIN" || strings.HasPrefix(query, "START TRANSACTION")
+}
+
+// transactions is how many have begun.
+func (w *wire) transactions() int { return w.count("BEGIN") + w.count("START TRANSACTION") }
 
 // pass carries one statement.
 func (w *wire) pass(query string, send func(query string) error) error {
@@ -110,6 +124,16 @@ func (p wired) QueryContext(ctx context.Context, query string, args ...any) (row
 func (p wired) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	return p.conn.QueryRowContext(ctx, query, args...)
 }
+
+// wiredConn is a connection of which every statement passes the wire.
+type wiredConn struct {
+	wired
+	conn session
+}
+
+func (c wiredConn) Raw(f func(any) error) error { return c.conn.Raw(f) }
+
+func (c wiredConn) Close() error { return c.conn.Close() }
 
 type wiredPool struct {
 	wired

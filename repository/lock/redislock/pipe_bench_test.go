@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"seckill/repository/repotest/redistest"
 )
 

@@ -1,0 +1,69 @@
+package repository
+
+import (
+	"strconv"
+	"time"
+)
+
+// statement is the text of an INSERT with many rows. Numbers and times stand in it as they are: nothing in them can be
+// taken for SQL, and an argument of its own costs more than its digits. Strings are arguments.
+type statement struct {
+	dialect dialect
+	sql     []byte
+	args    []any
+	length  int  // of all arguments
+	first   bool // no row yet
+	open    bool // a row without a value yet
+}
+
+// newStatement begins with the text up to VALUES; size is about how long the rows will be.
+func newStatement(d dialect, begin string, size int) *statement {
+	return &statement{dialect: d, sql: append(make([]byte, 0, len(begin)+size), begin...), first: true}
+}
+
+func (s *statement) text() string { return string(s.sql) }
+
+// room is what the arguments take in the text, at most: each of their bytes may need a backslash.
+func (s *statement) room() int { return 2 * s.length }
+
+// row begins a row, end ends it; in between are its values.
+func (s *statement) row() *statement {
+	if !s.first {
+		s.sql = append(s.sql, ',')
+	}
+	s.sql = append(s.sql, '(')
+	s.first, s.open = false, true
+	return s
+}
+
+func (s *statement) end() { s.sql = append(s.sql, ')') }
+
+func (s *statement) value() {
+	if !s.open {
+		s.sql = append(s.sql, ',')
+	}
+	s.open = false
+}
+
+func (s *statement) int(n int64) *statement {
+	s.value()
+	s.sql = strconv.AppendInt(s.sql, n, 10)
+	return s
+}
+
+func (s *statement) str(text string) *statement {
+	s.value()
+	s.sql = append(s.sql, '?')
+	s.args = append(s.args, text)
+	s.length += len(text)
+	return s
+}
+
+// raw is SQL; literal makes it of a time, once for many rows.
+func (s *statement) raw(sql string) *statement {
+	s.value()
+	s.sql = append(s.sql, sql...)
+	return s
+}
+
+func (s *statement) literal(t time.Time) string { return s.dialect.time(t) }
