@@ -65,7 +65,8 @@ func (h *Handler) placeOrder(c *gin.Context, user service.UserID) error {
 		status = http.StatusOK
 	}
 	c.Header("Location", "/api/v1/orders/"+order.ID.String())
-	return respond(c, status, viewOrder(&order))
+	h.answerOrder(c, status, &order)
+	return nil
 }
 
 // getOrder is GET /api/v1/orders/{id}.
@@ -113,7 +114,8 @@ func (h *Handler) withOrder(c *gin.Context, do func(context.Context, idgen.ID) (
 	if err != nil {
 		return err
 	}
-	return respond(c, http.StatusOK, viewOrder(&order))
+	h.answerOrder(c, http.StatusOK, &order)
+	return nil
 }
 
 // listOrders is GET /api/v1/orders.

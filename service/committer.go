@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -142,12 +141,10 @@ func (c *committer) withdraw(q *queue, t *ticket) bool {
 	return waiting
 }
 
-// work commits batches until the sale's queue is empty. Before it takes one it lets every goroutine run that can: those
-// that are about to queue up come along. Where there are none, that costs nothing.
+// work commits batches until the sale's queue is empty.
 func (c *committer) work(sale *sale) {
 	for {
 		c.slots <- struct{}{} // taken before the batch is: who arrives meanwhile is in it
-		runtime.Gosched()
 		batch := c.take(&sale.queue)
 		if len(batch) > 0 {
 			c.run(sale, batch)

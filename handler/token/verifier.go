@@ -46,6 +46,7 @@ type Config struct {
 // two JSON documents. Time and revocation are not remembered but checked at each use.
 type Verifier struct {
 	keys    []jwt.VerificationKey
+	macs    []*macKey // the same keys
 	parser  *jwt.Parser
 	revoked func(Claims) bool
 	cache   *cache
@@ -61,7 +62,8 @@ func NewVerifier(cfg Config) (*Verifier, error) {
 		if err := validKey(key); err != nil {
 			return nil, err
 		}
-		v.keys = append(v.keys, slices.Clone(key))
+		key = slices.Clone(key)
+		v.keys, v.macs = append(v.keys, key), append(v.macs, newMACKey(key))
 	}
 	if cfg.Cached <= 0 {
 		cfg.Cached = defaultCached

@@ -23,8 +23,7 @@ type Hold struct {
 
 	grant    Grant
 	since    time.Time
-	ctx      context.Context // what the outermost lease's context is made of
-	cancel   context.CancelCauseFunc
+	scope    scope
 	timer    *time.Timer  // starts tend; nil if there is nothing to tend
 	deadline atomic.Int64 // ns after since: the lock can be trusted until then
 	state    atomic.Int32
@@ -76,7 +75,7 @@ func (h *Hold) Lose() {
 	if !h.state.CompareAndSwap(held, lost) {
 		return
 	}
-	h.cancel(lock.ErrLost)
+	h.scope.end(lock.ErrLost)
 	h.stopTending()
 	h.leave(nil)
 	h.keeper.GiveBack(h.grant.Free) // what may still be there
@@ -85,16 +84,15 @@ func (h *Hold) Lose() {
 // granted makes h a lease.
 func (h *Hold) granted(ctx context.Context, grant Grant, outer *lease) (lock.Lease, error) {
 	h.grant = grant
-	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.scope.parent = ctx
 	if err := h.settle(); err != nil {
-		h.cancel(err)
 		if freed := grant.Free(); errors.Is(freed, lock.ErrUnavailable) {
 			h.keeper.GiveBack(grant.Free)
 		}
 		h.leave(err)
 		return nil, err
 	}
-	l := &lease{hold: h, ctx: leaseContext{Context: h.ctx}, outer: outer}
+	l := &lease{hold: h, outer: outer}
 	l.ctx.lease = l
 	l.cleanup = runtime.AddCleanup(l, (*Hold).forgotten, h)
 	return l, nil
@@ -165,7 +163,7 @@ func (h *Hold) reenter(ctx context.Context, outer *lease, s lock.Settings) (lock
 	}
 	h.depth++
 	inner, cancel := context.WithCancel(ctx)
-	l := &lease{hold: h, ctx: leaseContext{Context: inner}, outer: outer, cancel: cancel}
+	l := &lease{hold: h, ctx: leaseContext{inner: inner}, outer: outer, cancel: cancel}
 	l.ctx.lease = l
 	l.cleanup = runtime.AddCleanup(l, func(cancel context.CancelFunc) {
 		cancel()
@@ -207,7 +205,7 @@ func (h *Hold) finish(cause error) error {
 		}
 		return nil // Close was first
 	}
-	h.cancel(cause)
+	h.scope.end(cause)
 	h.stopTending()
 	err := h.grant.Free()
 	h.leave(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 
 	"seckill/service/lock"
 )
@@ -44,21 +45,36 @@ func (l *lease) Release(context.Context) error {
 // leaseContext knows its lease, and looks at the clock when it is asked whether it is over: after a pause of the
 // process the timer that would cancel it may be late.
 type leaseContext struct {
-	context.Context
 	lease *lease
+	inner context.Context // of a lease that deepens a hold; nil: the hold's own
 }
 
+func (c *leaseContext) base() context.Context {
+	if c.inner != nil {
+		return c.inner
+	}
+	return c.lease.hold.scope.context()
+}
+
+// Deadline implements context.Context.
+func (c *leaseContext) Deadline() (time.Time, bool) { return c.base().Deadline() }
+
+// Done implements context.Context.
+func (c *leaseContext) Done() <-chan struct{} { return c.base().Done() }
+
+// Err implements context.Context.
 func (c *leaseContext) Err() error {
-	err := c.Context.Err()
+	err := c.base().Err()
 	if err == nil && c.lease.hold.is(held) && c.lease.hold.overdue() {
-		return c.Context.Err()
+		return c.base().Err()
 	}
 	return err
 }
 
+// Value implements context.Context.
 func (c *leaseContext) Value(key any) any {
 	if k, ok := key.(*Keeper); ok && k == c.lease.hold.keeper {
 		return c.lease
 	}
-	return c.Context.Value(key)
+	return c.base().Value(key)
 }

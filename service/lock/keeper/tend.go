@@ -28,13 +28,13 @@ func (h *Hold) tend() {
 
 func (h *Hold) renews() bool {
 	most := h.keeper.opts.MaxHold
-	return h.Settings.Lease <= 0 && h.ctx.Err() == nil && (most <= 0 || time.Since(h.since) < most)
+	return h.Settings.Lease <= 0 && h.scope.parent.Err() == nil && (most <= 0 || time.Since(h.since) < most)
 }
 
 // renew renews the lease, and returns when to do so next.
 func (h *Hold) renew() time.Duration {
 	start, third := time.Now(), h.keeper.opts.Lease/3
-	until, err := h.grant.Renew(h.ctx, h.end())
+	until, err := h.grant.Renew(h.scope.context(), h.end())
 	switch {
 	case err == nil:
 		h.extend(until)
@@ -53,8 +53,9 @@ func (h *Hold) renew() time.Duration {
 func (h *Hold) sleep(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	ended := h.ctx.Done()
-	if h.ctx.Err() != nil {
+	ctx := h.scope.context()
+	ended := ctx.Done()
+	if ctx.Err() != nil {
 		ended = nil
 	}
 	select {
