@@ -105,6 +105,9 @@ func (l *idLog) event(e idgen.Event) {
 		l.failing.Store(false)
 		l.log.Info("order ids: a worker id was leased", "worker", e.Worker)
 	case idgen.LeaseFailed, idgen.SegmentFailed:
+		if errors.Is(e.Err, context.Canceled) {
+			return // the generator is being closed; time-outs are another error
+		}
 		if !l.failing.Swap(true) {
 			l.log.Error("order ids: their store is away; those at hand are used up meanwhile", "error", e.Err)
 		}
