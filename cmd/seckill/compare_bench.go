@@ -24,9 +24,6 @@ type bench struct {
 	log     *slog.Logger
 }
 
-// firstTokens is how many users' tokens are signed before the first turn; a turn that needs more signs them itself.
-const firstTokens = 100_000
-
 func newBench(ctx context.Context, c *compareCmd, out *output) (b *bench, err error) {
 	b = &bench{cmd: c, key: rand.Text() + rand.Text(), machine: describeMachine(), log: slog.New(slog.NewTextHandler(out.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if b.program, err = os.Executable(); err != nil {
@@ -35,9 +32,9 @@ func newBench(ctx context.Context, c *compareCmd, out *output) (b *bench, err er
 	if b.tokens, err = newTokens([]byte(b.key), 24*time.Hour); err != nil {
 		return nil, err
 	}
-	users := int64(firstTokens)
+	users := int64(mostPrepared)
 	if c.Orders > 0 {
-		users = min(users, c.Orders)
+		users = c.Orders
 	}
 	b.tokens.prepare(firstBuyer, users)
 	if c.Embedded() {

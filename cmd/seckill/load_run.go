@@ -66,6 +66,13 @@ func (l *load) run(ctx context.Context) (*loadResult, error) {
 		return nil, err
 	}
 	result := &loadResult{Scenario: l.scenario.Name, Before: voucher}
+	if l.users.prepare != nil {
+		users := l.scenario.Users
+		if l.scenario.Arrivals > 0 {
+			users = min(users, l.scenario.Arrivals)
+		}
+		l.users.prepare(l.cmd.FirstUser, users)
+	}
 	r := loadtest.NewRecorder(l.record)
 	buyers := &loadtest.Buyers{
 		Client: l.client, Recorder: r, Voucher: voucher.ID, FirstUser: l.cmd.FirstUser, Users: l.scenario.Users, IDs: l.users.ids,

@@ -23,9 +23,10 @@ type loadTokens struct {
 
 // users are who a load can speak for.
 type users struct {
-	token func(user int64) string
-	ids   []int64 // nil: everybody
-	admin int64   // 0: none
+	token   func(user int64) string
+	prepare func(first, users int64) // signs tokens ahead; nil: they are all there
+	ids     []int64                  // nil: everybody
+	admin   int64                    // 0: none
 }
 
 // users reads the tokens, or makes ready to sign them.
@@ -41,7 +42,7 @@ func (t *loadTokens) users() (*users, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &users{token: signer.of, admin: admin}, nil
+	return &users{token: signer.of, prepare: signer.prepare, admin: admin}, nil
 }
 
 func readTokens(path string) (*users, error) {
