@@ -21,7 +21,7 @@ type orderDesk interface {
 	Orders(ctx context.Context, user service.UserID, before idgen.ID, limit int) ([]service.Order, error)
 }
 
-// orderView is an order as clients see it.
+// orderView is an order as clients see it; appendOrder writes the same.
 type orderView struct {
 	ID          idgen.ID       `json:"id"`
 	VoucherID   idgen.ID       `json:"voucher_id"`

@@ -10,7 +10,7 @@ import (
 	"seckill/service"
 )
 
-// answerOrder is the answer to everything that is done with an order.
+// answerOrder answers with an order, as respond(c, status, viewOrder(o)) would.
 func (h *Handler) answerOrder(c *gin.Context, status int, o *service.Order) {
 	buffer := h.buffers.Get().(*[]byte)
 	defer h.buffers.Put(buffer)

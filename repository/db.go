@@ -27,7 +27,8 @@ type DB struct {
 	version string
 	packet  int // bytes of a message to the server, at most; 0: there is no such bound
 	log     *slog.Logger
-	connect func(context.Context) (session, error) // takes a connection out of the pool
+	// connect takes a connection out of the pool; a field, so that a test can put a wire in between.
+	connect func(context.Context) (connection, error)
 }
 
 // PoolOptions bound the connections to a server. The zero value of a field stands for its default.
@@ -54,11 +55,11 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 	if cfg.DBName == "" {
 		return nil, errors.New("mysql dsn: names no database (it looks like user:password@tcp(host:3306)/database)")
 	}
-	version, err := serverVersion(ctx, cfg)
+	server, err := askServer(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(cfg, version); err != nil {
+	if err := settle(cfg, server); err != nil {
 		return nil, fmt.Errorf("mysql dsn: %w", err)
 	}
 	connector, err := mysql.NewConnector(cfg)
@@ -78,7 +79,7 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	db.version, db.packet = version.text, version.packet
+	db.version, db.packet = server.text, server.packet
 	patient := cfg.Clone()
 	patient.ReadTimeout = 0
 	if db.slow, err = openPatient(patient, log); err != nil {
@@ -109,7 +110,7 @@ func (db *DB) patient() *DB {
 }
 
 // settle sets what the shop relies on. A dsn may choose the rest.
-func settle(cfg *mysql.Config, version serverVersionInfo) error {
+func settle(cfg *mysql.Config, server serverInfo) error {
 	cfg.ParseTime = true
 	cfg.Loc = time.UTC
 	cfg.ClientFoundRows = false // affected rows are rows that changed: the guard counts on it
@@ -128,12 +129,12 @@ func settle(cfg *mysql.Config, version serverVersionInfo) error {
 		}
 	}
 	session := map[string]string{
-		"time_zone":                 "'+00:00'",
-		"autocommit":                "1",
-		"sql_mode":                  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
-		version.isolationVariable(): "'READ-COMMITTED'",
-		"innodb_lock_wait_timeout":  fmt.Sprint(int(lockWait / time.Second)),
-		"wait_timeout":              fmt.Sprint(int(sessionIdle / time.Second)),
+		"time_zone":                "'+00:00'",
+		"autocommit":               "1",
+		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+		server.isolationVariable(): "'READ-COMMITTED'",
+		"innodb_lock_wait_timeout": fmt.Sprint(int(lockWait / time.Second)),
+		"wait_timeout":             fmt.Sprint(int(sessionIdle / time.Second)),
 	}
 	for name, value := range cfg.Params {
 		if _, ours := session[strings.ToLower(name)]; !ours { // the server does not tell Time_Zone from time_zone
@@ -162,14 +163,14 @@ func open(d gorm.Dialector, pool *sql.DB, own dialect, log *slog.Logger) (*DB, e
 		return nil, errors.Join(err, pool.Close())
 	}
 	db, err := gorm.Open(d, &gorm.Config{
-		SkipDefaultTransaction: true, // transactions are where inTx is
+		SkipDefaultTransaction: true, // transactions begin in inTx and commitMessage, nowhere else
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard, // errors are returned and logged once, by whoever handles them
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
 	}
-	connect := func(ctx context.Context) (session, error) { return pool.Conn(ctx) }
+	connect := func(ctx context.Context) (connection, error) { return pool.Conn(ctx) }
 	return &DB{gorm: db, sql: pool, dialect: own, log: log, connect: connect}, nil
 }
 

@@ -26,7 +26,7 @@ type dialect struct {
 	exclusiveFree string
 	// time is a time as a literal, to the millisecond.
 	time func(time.Time) string
-	// message: several statements may be sent in one, see orderMessage.
+	// message: a transaction may be sent as one message of several statements, see commitMessage.
 	message bool
 }
 

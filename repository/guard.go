@@ -20,6 +20,7 @@ func takeUnits(tx *gorm.DB, d dialect, voucherID idgen.ID, n int, now time.Time)
 	return result.RowsAffected == 1, result.Error
 }
 
+// unitsStatement takes n units if the guard allows it; one changed row says that it did.
 func unitsStatement(d dialect, voucherID idgen.ID, n int, now time.Time) (sql string, args []any) {
 	if n == 1 {
 		return "UPDATE voucher_stock SET stock = stock - 1, placed = placed + 1" +

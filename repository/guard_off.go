@@ -31,6 +31,7 @@ func takeUnits(tx *gorm.DB, _ dialect, voucherID idgen.ID, n int, _ time.Time) (
 // oneStatement: what is above is two, with a decision of the program in between.
 const oneStatement = false
 
+// unitsStatement is never called here, see oneStatement.
 func unitsStatement(dialect, idgen.ID, int, time.Time) (sql string, args []any) { return "", nil }
 
 // slotOf makes each order's slot another, so that the unique index refuses nobody.

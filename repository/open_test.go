@@ -127,7 +127,7 @@ func TestOurSettingsWin(t *testing.T) {
 		if odd == cfg.FormatDSN() {
 			t.Fatalf("no zone in %s", odd)
 		}
-		odd += "&parseTime=false&clientFoundRows=true&interpolateParams=false&multiStatements=true" +
+		odd += "&parseTime=false&clientFoundRows=true&interpolateParams=false&multiStatements=false" +
 			"&time_zone=%27%2B08%3A00%27&sql_mode=%27%27&innodb_lock_wait_timeout=1&wait_timeout=28800" +
 			"&columnsWithAlias=true&timeTruncate=1h&Wait_Timeout=28801&autocommit=0&charset=latin1"
 		db := openRaw(t, dbtest.Database{Engine: target.Engine, DSN: odd}, PoolOptions{})

@@ -11,8 +11,8 @@ import (
 
 // Orders is the service.OrderStore over a database.
 type Orders struct {
-	db     *DB
-	recent recent
+	db    *DB
+	hints hints
 }
 
 var _ service.OrderStore = (*Orders)(nil)

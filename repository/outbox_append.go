@@ -21,23 +21,23 @@ func (e event) traced() bool { return e.trace != "" }
 
 // appendEvents writes events in the transaction of their changes, and nowhere else.
 func appendEvents(tx *gorm.DB, events []event, now time.Time) error {
-	insert, err := insertEvents(dialectOf(tx), events, now)
+	insert, err := eventsStatement(dialectOf(tx), events, now)
 	if err != nil {
 		return err
 	}
 	return tx.Exec(insert.text(), insert.args...).Error
 }
 
-// insertEvents is the statement that does so. The events are due at once. The column for the trace is named only where
-// there is one, so that nobody pays for it otherwise.
-func insertEvents(d dialect, events []event, now time.Time) (*statement, error) {
+// eventsStatement inserts events. They are due at once. The column for the trace is named only where there is one, so that
+// nobody pays for it otherwise.
+func eventsStatement(d dialect, events []event, now time.Time) (*statement, error) {
 	trace, traced := "", slices.ContainsFunc(events, event.traced)
 	if traced {
 		trace = ", trace_parent"
 	}
-	s := newStatement(d, "INSERT INTO outbox_event"+
+	s := newStatement("INSERT INTO outbox_event"+
 		" (event_id, biz_type, biz_id, version, payload, next_retry_time, created_at, updated_at"+trace+") VALUES ", 160*len(events))
-	at := s.literal(now)
+	at := d.time(now)
 	for _, e := range events {
 		payload, err := e.Payload()
 		if err != nil {

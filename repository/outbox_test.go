@@ -150,7 +150,7 @@ func TestOutboxRowThroughItsLife(t *testing.T) {
 func TestClaimCarriesTheEvent(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
-		// What a JSON column may rewrite is the spelling; a reader must find the same values.
+		// Characters that need an escape in JSON or in SQL.
 		in := testEvents(7)
 		in[0].PaymentID = "\"\\\u2028<>&'; -- 秒杀 🎫\x00\n"
 		in[0].OccurredAt = time.Date(2026, 2, 28, 23, 59, 59, 123456789, time.UTC)
@@ -168,6 +168,9 @@ func TestClaimCarriesTheEvent(t *testing.T) {
 		}
 		if !reflect.DeepEqual(payload, in[0].OrderEvent) {
 			t.Errorf("payload\n%+v, want\n%+v", payload, in[0].OrderEvent)
+		}
+		if want, err := in[0].Payload(); err != nil || string(e.Payload) != want { // not only the same values
+			t.Errorf("payload %s, want %s (%v)", e.Payload, want, err)
 		}
 		if e.ID != 7 || e.Key != 1<<63-1 || e.Version != 3 || e.Type != "ORDER_PAID" || time.Since(e.CreatedAt).Abs() > time.Minute {
 			t.Errorf("envelope %+v", e)

@@ -13,7 +13,8 @@ import (
 
 // Place implements service.OrderStore.
 //
-// It works in rounds. A round reads the terms, decides what needs no transaction, and commits as many of the others as
+// It works in rounds. A round reads the terms (the first one goes by those that the last commit left, if they promise
+// enough), decides what needs no transaction, and commits as many of the others as
 // there are units, in the order in which they came. What a unique index refused, and what found no unit although the
 // terms had promised one, is left to the next round, which first looks for the orders that stand. Each round places an
 // order, decides one, or has lost against another instance that did.
@@ -22,7 +23,7 @@ func (s *Orders) Place(ctx context.Context, voucherID idgen.ID, batch []*service
 	for i, p := range batch {
 		pending[i].Placement = p
 	}
-	r := round{db: s.db, recent: &s.recent, voucherID: voucherID}
+	r := round{db: s.db, hints: &s.hints, voucherID: voucherID}
 	for lost := 0; len(pending) > 0; {
 		left, err := r.run(ctx, pending)
 		if lost++; err == nil && len(left) < len(pending) {
@@ -65,7 +66,7 @@ func refuse(cs []candidate, err error) {
 // round is one pass over the orders that have no verdict yet.
 type round struct {
 	db        *DB
-	recent    *recent
+	hints     *hints
 	voucherID idgen.ID
 	lookFirst bool // for orders that stand, before anything is inserted
 }
@@ -73,8 +74,8 @@ type round struct {
 // run decides what it can and returns the orders that are still without a verdict. They certainly do not stand.
 func (r *round) run(ctx context.Context, pending []candidate) (left []candidate, err error) {
 	if !r.lookFirst {
-		if now, ok := r.recent.promises(r.voucherID, len(pending)); ok {
-			r.recent.forget(r.voucherID) // until it has come true
+		if now, ok := r.hints.promises(r.voucherID, len(pending)); ok {
+			r.hints.forget(r.voucherID) // until it has come true
 			return r.commit(ctx, pending, now)
 		}
 	}
@@ -133,7 +134,8 @@ func (r *round) commit(ctx context.Context, orders []candidate, now time.Time) (
 	return append(left, more...), err
 }
 
-// transact places the orders, or those of them that no unique index refuses. It knows them when a COMMIT fails, too.
+// transact places the orders, in one message where that works, else statement by statement and without those that an
+// index refuses. It returns those that it placed, also with a COMMIT that was not confirmed.
 func (r *round) transact(ctx context.Context, orders []candidate, now time.Time) (placed []candidate, err error) {
 	if r.db.dialect.message && oneStatement {
 		if err := r.commitMessage(ctx, orders, now); !errors.Is(err, errNotAsPlanned) {

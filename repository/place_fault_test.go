@@ -53,65 +53,62 @@ func TestABrokenConnectionChangesNoVerdict(t *testing.T) {
 	alone := func(text string) func([]byte) bool {
 		return func(request []byte) bool { return has(text)(request) && !has(whole)(request) }
 	}
+	cut, lose := (*faultproxy.Proxy).CutOnRequest, (*faultproxy.Proxy).DropReply
 	tests := []struct {
 		name  string
 		size  int
-		twice bool
-		fault func(p *faultproxy.Proxy) *faultproxy.Fault
+		twice bool // the first user comes again: more than one message is needed
+		how   func(*faultproxy.Proxy, func([]byte) bool) *faultproxy.Fault
+		at    func([]byte) bool
 	}{
-		{"cut before the message", 9, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has(whole)) }},
-		{"cut in the middle of the message", 900, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(inTheMiddle) }},
-		{"cut after the message", 9, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has(whole)) }},
-		{"cut after the message, a lone order", 1, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has(whole)) }},
-		{"cut before COMMIT", 9, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has("COMMIT")) }},
-		{"cut after COMMIT", 9, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has("COMMIT")) }},
-		{"cut after COMMIT, a lone order", 1, false, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has("COMMIT")) }},
-		{"cut after COMMIT and while settling", 9, false, func(p *faultproxy.Proxy) *faultproxy.Fault {
+		{"cut before the message", 9, false, cut, has(whole)},
+		{"cut in the middle of the message", 900, false, cut, inTheMiddle},
+		{"cut after the message", 9, false, lose, has(whole)},
+		{"cut after the message, a lone order", 1, false, lose, has(whole)},
+		{"cut before COMMIT", 9, false, cut, has("COMMIT")},
+		{"cut after COMMIT", 9, false, lose, has("COMMIT")},
+		{"cut after COMMIT, a lone order", 1, false, lose, has("COMMIT")},
+		{"cut before ROLLBACK", 9, true, cut, has("ROLLBACK")},
+		{"cut after ROLLBACK", 9, true, lose, has("ROLLBACK")},
+		{"in steps, cut before the transaction", 9, true, cut, alone("START TRANSACTION")},
+		{"in steps, cut before the orders", 9, true, cut, alone(orders)},
+		{"in steps, cut after the orders", 9, true, lose, alone(orders)},
+		{"in steps, cut before the events", 9, true, cut, alone(events)},
+		{"in steps, cut after the events", 9, true, lose, alone(events)},
+		{"in steps, cut before the stock", 9, true, cut, alone(stock)},
+		{"in steps, cut after the stock", 9, true, lose, alone(stock)},
+		{"in steps, cut before COMMIT", 9, true, cut, has("COMMIT")},
+		{"in steps, cut after COMMIT", 9, true, lose, has("COMMIT")},
+		{"cut after COMMIT and while settling", 9, false, func(p *faultproxy.Proxy, settling func([]byte) bool) *faultproxy.Fault {
 			p.DropReply(has("COMMIT"))
-			return p.CutOnRequest(has("LOCK IN SHARE MODE"))
-		}},
-		{"cut before ROLLBACK", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has("ROLLBACK")) }},
-		{"cut after ROLLBACK", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has("ROLLBACK")) }},
-		{"cut before the transaction", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(alone("START TRANSACTION")) }},
-		{"cut before the orders", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(alone(orders)) }},
-		{"cut after the orders", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(alone(orders)) }},
-		{"cut before the events", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(alone(events)) }},
-		{"cut after the events", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(alone(events)) }},
-		{"cut before the stock", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(alone(stock)) }},
-		{"cut after the stock", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(alone(stock)) }},
-		{"cut before COMMIT of a transaction in steps", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.CutOnRequest(has("COMMIT")) }},
-		{"cut after COMMIT of a transaction in steps", 9, true, func(p *faultproxy.Proxy) *faultproxy.Fault { return p.DropReply(has("COMMIT")) }},
+			return p.CutOnRequest(settling)
+		}, has("LOCK IN SHARE MODE")},
 	}
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		openDB(t, target)
 		db, proxy := throughProxy(t, target)
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				units := (tt.size + 1) / 2
-				voucher := onSale(t, db, int64(units), 1)
+				units := (tt.size + 1) / 2 // for half of them
 				if tt.twice {
-					voucher = onSale(t, db, int64(tt.size+1), 1)
+					units = tt.size + 1 // enough, so that nobody is looked for before
 				}
-				batch := aBatch(voucher, tt.size)
-				wants := make([]string, tt.size)
-				for i := range wants {
-					wants[i] = map[bool]string{true: "placed", false: "sold-out"}[i < units]
+				voucher := onSale(t, db, int64(units), 1)
+				batch, want := aBatch(voucher, tt.size), []string{}
+				for i := range batch {
+					want = append(want, map[bool]string{true: "placed", false: "sold-out"}[i < units])
 				}
-				if tt.twice { // the first user again, whom nobody has looked for: there are more units than orders
-					units, batch = tt.size, append(batch, placement(voucher, batch[0].Order.UserID, ""))
-					for i := range wants {
-						wants[i] = "placed"
-					}
-					wants = append(wants, "already-ordered")
+				if tt.twice {
+					batch, want = append(batch, placement(voucher, batch[0].Order.UserID, "")), append(want, "already-ordered")
 				}
-				fault := tt.fault(proxy)
+				fault := tt.how(proxy, tt.at)
 				place(t, db, batch...)
 				fault.Wait(t)
-				if got := verdicts(batch); !slices.Equal(got, wants) {
-					t.Fatalf("got %v, want %v", got, wants)
+				if got := verdicts(batch); !slices.Equal(got, want) {
+					t.Fatalf("got %v, want %v", got, want)
 				}
-				if n := live(t, db, voucher); n != units {
-					t.Errorf("%d orders stand, want %d", n, units)
+				if n := live(t, db, voucher); n != min(units, tt.size) {
+					t.Errorf("%d orders stand, want %d", n, min(units, tt.size))
 				}
 				checkAnswers(t, db, batch)
 			})

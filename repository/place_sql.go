@@ -15,11 +15,10 @@ var (
 	errNoUnit         = errors.New("the units were taken by somebody else")
 )
 
-// place is the transaction: orders, events, and last the hot row, so that its lock is held for the shortest time. It
-// returns those of the orders that are in it; the others were refused by a unique index and cost their neighbours
-// nothing.
+// place is the transaction of message, statement by statement. It returns those of the orders that are in it; the others
+// were refused by a unique index and cost their neighbours nothing.
 func (r *round) place(tx *gorm.DB, orders []candidate, now time.Time) (placed []candidate, err error) {
-	begin(orders, now)
+	makePending(orders, now)
 	if placed, err = r.insertOrders(tx, orders); err != nil {
 		return nil, err
 	}
@@ -39,8 +38,8 @@ func (r *round) place(tx *gorm.DB, orders []candidate, now time.Time) (placed []
 	return placed, nil
 }
 
-// begin makes orders what they are when they are placed.
-func begin(orders []candidate, now time.Time) {
+// makePending gives orders the state and the times with which they are placed.
+func makePending(orders []candidate, now time.Time) {
 	for _, c := range orders {
 		c.Order.Status, c.Order.CloseReason, c.Order.Version = service.Pending, 0, 1
 		c.Order.CreatedAt, c.Order.PayBy = now, now.Add(c.PayWithin)
@@ -61,15 +60,15 @@ func (r *round) insertOrders(tx *gorm.DB, orders []candidate) ([]candidate, erro
 
 // ordersStatement inserts orders; those that a unique index refuses are left out.
 func ordersStatement(d dialect, orders []candidate) *statement {
-	s := newStatement(d, "INSERT INTO voucher_order"+
+	s := newStatement("INSERT INTO voucher_order"+
 		" (id, voucher_id, user_id, slot, request_id, status, version, price_cents, created_at, pay_by) VALUES ", 160*len(orders))
-	created := s.literal(orders[0].Order.CreatedAt) // of all of them
-	var payBy time.Time                             // of most of them
+	created := d.time(orders[0].Order.CreatedAt) // of all of them
+	var payBy time.Time                          // of most of them
 	var by string
 	for i := range orders {
 		o := &orders[i].Order
 		if !o.PayBy.Equal(payBy) {
-			payBy, by = o.PayBy, s.literal(o.PayBy)
+			payBy, by = o.PayBy, d.time(o.PayBy)
 		}
 		s.row().int(int64(o.ID)).int(int64(o.VoucherID)).int(int64(o.UserID)).int(int64(slotOf(&orders[i]))).str(o.RequestID).
 			int(int64(o.Status)).int(int64(o.Version)).int(o.PriceCents).raw(created).raw(by).end()

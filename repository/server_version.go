@@ -10,41 +10,41 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// serverVersionInfo is what decides between the dialects of MySQL and MariaDB, and what the server takes.
-type serverVersionInfo struct {
+// serverInfo is what decides between the dialects of MySQL and MariaDB, and how much the server takes at once.
+type serverInfo struct {
 	text         string
 	mariadb      bool
 	major, minor int
 	packet       int // bytes of a message to the server, at most
 }
 
-// serverVersion asks the server over a connection of its own, without the settings that depend on the answer.
-func serverVersion(ctx context.Context, cfg *mysql.Config) (serverVersionInfo, error) {
+// askServer asks the server over a connection of its own, without the settings that depend on the answer.
+func askServer(ctx context.Context, cfg *mysql.Config) (serverInfo, error) {
 	plain := cfg.Clone()
 	plain.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(plain)
 	if err != nil {
-		return serverVersionInfo{}, fmt.Errorf("mysql dsn: %w", err)
+		return serverInfo{}, fmt.Errorf("mysql dsn: %w", err)
 	}
 	pool := sql.OpenDB(connector)
 	defer func() { _ = pool.Close() }()
 	var text string
 	var packet int
 	if err := pool.QueryRowContext(ctx, "SELECT VERSION(), @@max_allowed_packet").Scan(&text, &packet); err != nil {
-		return serverVersionInfo{}, fmt.Errorf("mysql at %s: %w", cfg.Addr, err)
+		return serverInfo{}, fmt.Errorf("mysql at %s: %w", cfg.Addr, err)
 	}
-	version, err := parseServerVersion(text)
-	version.packet = packet
+	server, err := parseServerVersion(text)
 	if err != nil {
-		return serverVersionInfo{}, err
+		return serverInfo{}, err
 	}
-	return version, version.supported()
+	server.packet = packet
+	return server, server.supported()
 }
 
 // parseServerVersion reads texts such as "9.7.0" and "10.11.19-MariaDB-0+deb12u1". Some MariaDB servers put "5.5.5-"
 // in front for the sake of old replicas.
-func parseServerVersion(text string) (serverVersionInfo, error) {
-	v := serverVersionInfo{text: text, mariadb: strings.Contains(strings.ToLower(text), "mariadb")}
+func parseServerVersion(text string) (serverInfo, error) {
+	v := serverInfo{text: text, mariadb: strings.Contains(strings.ToLower(text), "mariadb")}
 	number := text
 	if v.mariadb {
 		number = strings.TrimPrefix(number, "5.5.5-")
@@ -63,7 +63,7 @@ func parseServerVersion(text string) (serverVersionInfo, error) {
 }
 
 // supported refuses servers that are too old: they lack CHECK constraints, or SKIP LOCKED, or are without support.
-func (v serverVersionInfo) supported() error {
+func (v serverInfo) supported() error {
 	name, major, minor := "MySQL", 8, 4
 	if v.mariadb {
 		name, major, minor = "MariaDB", 10, 6
@@ -76,7 +76,7 @@ func (v serverVersionInfo) supported() error {
 
 // isolationVariable is the session variable that sets the isolation level. MySQL 8 renamed it, MariaDB did in 11.1 but
 // keeps the old name.
-func (v serverVersionInfo) isolationVariable() string {
+func (v serverInfo) isolationVariable() string {
 	if v.mariadb {
 		return "tx_isolation"
 	}

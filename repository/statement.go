@@ -1,24 +1,20 @@
 package repository
 
-import (
-	"strconv"
-	"time"
-)
+import "strconv"
 
-// statement is the text of an INSERT with many rows. Numbers and times stand in it as they are: nothing in them can be
+// statement is an INSERT with many rows. Numbers and times stand in it as they are: nothing in them can be
 // taken for SQL, and an argument of its own costs more than its digits. Strings are arguments.
 type statement struct {
-	dialect dialect
-	sql     []byte
-	args    []any
-	length  int  // of all arguments
-	first   bool // no row yet
-	open    bool // a row without a value yet
+	sql    []byte
+	args   []any
+	length int  // of all arguments
+	first  bool // no row yet
+	bare   bool // a row without a value yet
 }
 
 // newStatement begins with the text up to VALUES; size is about how long the rows will be.
-func newStatement(d dialect, begin string, size int) *statement {
-	return &statement{dialect: d, sql: append(make([]byte, 0, len(begin)+size), begin...), first: true}
+func newStatement(begin string, size int) *statement {
+	return &statement{sql: append(make([]byte, 0, len(begin)+size), begin...), first: true}
 }
 
 func (s *statement) text() string { return string(s.sql) }
@@ -32,17 +28,17 @@ func (s *statement) row() *statement {
 		s.sql = append(s.sql, ',')
 	}
 	s.sql = append(s.sql, '(')
-	s.first, s.open = false, true
+	s.first, s.bare = false, true
 	return s
 }
 
 func (s *statement) end() { s.sql = append(s.sql, ')') }
 
 func (s *statement) value() {
-	if !s.open {
+	if !s.bare {
 		s.sql = append(s.sql, ',')
 	}
-	s.open = false
+	s.bare = false
 }
 
 func (s *statement) int(n int64) *statement {
@@ -59,11 +55,9 @@ func (s *statement) str(text string) *statement {
 	return s
 }
 
-// raw is SQL; literal makes it of a time, once for many rows.
+// raw is SQL as it is, such as a time that many rows share.
 func (s *statement) raw(sql string) *statement {
 	s.value()
 	s.sql = append(s.sql, sql...)
 	return s
 }
-
-func (s *statement) literal(t time.Time) string { return s.dialect.time(t) }

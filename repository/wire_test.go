@@ -30,7 +30,7 @@ func tap(t *testing.T, db *DB) *wire {
 	pool := &wiredPool{wired{w, db.sql}, db.sql}
 	db.gorm.ConnPool, db.gorm.Statement.ConnPool = pool, pool
 	connect := db.connect
-	db.connect = func(ctx context.Context) (session, error) {
+	db.connect = func(ctx context.Context) (connection, error) {
 		conn, err := connect(ctx)
 		return wiredConn{wired{w, conn}, conn}, err
 	}
@@ -128,7 +128,7 @@ func (p wired) QueryRowContext(ctx context.Context, query string, args ...any) *
 // wiredConn is a connection of which every statement passes the wire.
 type wiredConn struct {
 	wired
-	conn session
+	conn connection
 }
 
 func (c wiredConn) Raw(f func(any) error) error { return c.conn.Raw(f) }

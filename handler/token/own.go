@@ -34,8 +34,8 @@ func (v *Verifier) parseOwn(token string) (c Claims, ok bool) {
 	if !ok || !c.read(text) || !c.current(time.Now()) {
 		return Claims{}, false
 	}
-	var hash [64]byte
-	signature, ok := decodeSegment(hash[:0], token[end+1:])
+	var raw [64]byte
+	signature, ok := decodeSegment(raw[:0], token[end+1:])
 	return c, ok && v.signed(token[:end], signature)
 }
 
@@ -49,16 +49,15 @@ func decodeSegment(empty []byte, segment string) ([]byte, bool) {
 }
 
 func (v *Verifier) signed(text string, signature []byte) bool {
-	for _, key := range v.macs {
-		if key.verify(text, signature) {
+	for _, mac := range v.macs {
+		if mac.verify(text, signature) {
 			return true
 		}
 	}
 	return false
 }
 
-// macKey is HMAC-SHA-256 with one key. What the key makes of the hash is kept: it is a quarter of the time that a token
-// takes.
+// macKey is HMAC-SHA-256 with one key. What the key makes of the hash is kept for the next token.
 type macKey struct{ pool sync.Pool } // of hash.Hash
 
 func newMACKey(key []byte) *macKey {

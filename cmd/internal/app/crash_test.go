@@ -37,7 +37,8 @@ func TestKilledBetweenTwoSteps(t *testing.T) {
 					"SECKILL_MYSQL_DSN="+strings.Replace(target.DSN, target.Addr, database.Addr(), 1),
 					"SECKILL_REDIS_ADDRS="+locks.Addr(), "SECKILL_LOCK_LEASE=1s", "SECKILL_EXPIRE_EVERY=1h", "SECKILL_LOCK_TIMEOUT=10s")
 				user := int64(100 + i)
-				// What the victim does once before its first order (loading a script, the first connections) is done.
+				// What the victim does once before its first order (loading a script, the first connections) is done, on another
+				// voucher: it must still have to read the terms of this one.
 				newBuyer(t, fast, victim.url, user+1000, token.User).place(warm).mustBe(t, "201")
 
 				waitDelivered(t, survivor.DB) // no other transaction of the victim may be taken for the order's

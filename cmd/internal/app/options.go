@@ -139,7 +139,7 @@ func (o *Options) Validate() error {
 	return errors.Join(o.validateEvents(), o.validateBoard(), o.Trace.validate())
 }
 
-// maxBatch keeps a multi-row insert below SQLite's limit of 32,766 parameters and well below a packet of MySQL.
+// maxBatch keeps a batch well below SQLite's limit of 32,766 parameters and below a packet of MySQL.
 const maxBatch = 2000
 
 func (o *Options) lockScope() service.LockScope { return service.LockScope(o.Lock.LockScope) }

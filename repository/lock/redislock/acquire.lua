@@ -15,26 +15,27 @@ if last >= token then
   token = last + 1
 end
 
--- Nearly always none of them is held, which one question tells, but for a lock that is asked for twice.
-local free = redis.call('EXISTS', unpack(KEYS, 1, locks)) == 0
+-- Nearly always none of them is held, which one EXISTS tells. A lock that comes twice is looked at again: its first turn
+-- may have taken it.
+local allFree = redis.call('EXISTS', unpack(KEYS, 1, locks)) == 0
 local answers, granted, seen = {}, 0, {}
 for i = 1, locks do
   local lock, owner, lease = KEYS[i], ARGV[2 * i - 1], ARGV[2 * i]
   local left = -2 -- there is no such key
-  if not free or seen[lock] then
+  if not allFree or seen[lock] then
     left = redis.call('PTTL', lock)
   end
   seen[lock] = true
-  local mine = left == -2 and 1 or redis.pcall('HEXISTS', lock, owner)
-  if mine == 1 then
+  local grantable = left == -2 and 1 or redis.pcall('HEXISTS', lock, owner)
+  if grantable == 1 then
     redis.call('HSET', lock, owner, '1')
     redis.call('PEXPIRE', lock, lease)
     answers[i] = token + granted
     granted = granted + 1
-  elseif mine == 0 then
+  elseif grantable == 0 then
     answers[i] = -math.max(left, 0)
   else
-    answers[i] = mine
+    answers[i] = grantable
   end
 end
 if granted > 0 then

@@ -12,5 +12,6 @@ func Break(ctx context.Context, client redis.UniversalClient, key string) error 
 	return client.Del(ctx, key).Err()
 }
 
-// Requests returns how many requests the Locker has sent, subscriptions not counted.
+// Requests returns how many requests the Locker has sent, subscriptions not counted. Under load many of them share one
+// command.
 func (l *Locker) Requests() int64 { return l.backend.pipe.sent.Load() }

@@ -56,7 +56,7 @@ func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error
 	}()
 	for {
 		g.sent = time.Now()
-		a, err := b.exchange(ctx, request{script: b.scripts.acquire, key: h.Key, args: [3]any{g.owner, g.ms}}, g.sent.Add(h.Settings.Timeout))
+		a, err := g.ask(ctx, b.scripts.acquire, g.sent.Add(h.Settings.Timeout), g.ms, nil)
 		if err != nil {
 			g.abandon(a)
 			return nil, err
@@ -121,6 +121,11 @@ func (b *backend) newGrant(h *keeper.Hold) *grant {
 	return g
 }
 
+// ask has a script run on the lock, whose first argument is always the owner.
+func (g *grant) ask(ctx context.Context, s *script, by time.Time, second, third any) (answer, error) {
+	return g.backend.exchange(ctx, request{script: s, key: g.key, args: [3]any{g.owner, second, third}}, by)
+}
+
 // abandon takes back what an acquisition without an answer may have taken, or may yet take while it is pending.
 func (g *grant) abandon(a answer) {
 	if !a.maybe {
@@ -155,9 +160,9 @@ func (g *grant) Note(ctx context.Context, depth int, by time.Time) error {
 	return g.hold(ctx, strconv.Itoa(depth), "0", by)
 }
 
-// hold sets the depth or the lease, or leaves what is "0".
+// hold sets the depth and the lease of a lock that is still ours; "0" leaves one as it is.
 func (g *grant) hold(ctx context.Context, depth string, lease any, by time.Time) error {
-	a, err := g.backend.exchange(ctx, request{script: g.backend.scripts.hold, key: g.key, args: [3]any{g.owner, depth, lease}}, by)
+	a, err := g.ask(ctx, g.backend.scripts.hold, by, depth, lease)
 	if err == nil && a.n == 0 {
 		err = lock.ErrLost
 	}
@@ -168,7 +173,7 @@ func (g *grant) hold(ctx context.Context, depth string, lease any, by time.Time)
 func (g *grant) Free() error {
 	b := g.backend
 	by := time.Now().Add(b.opts.Timeout)
-	a, err := b.exchange(context.Background(), request{script: b.scripts.release, key: g.key, args: [3]any{g.owner, channel(g.key), b.sharded}}, by)
+	a, err := g.ask(context.Background(), b.scripts.release, by, channel(g.key), b.sharded)
 	if err == nil && a.n == 0 && !a.maybe { // else the attempt whose reply was lost freed it
 		err = lock.ErrLost
 	}

@@ -11,13 +11,15 @@ import (
 type request struct {
 	script *script
 	load   bool   // the server does not know the script yet
+	alone  bool   // shares no call: one that it shared has failed
 	key    string // of the lock
 	fence  any    // of the key's hash slot; locks that have it in common can share a call
 	args   [3]any // as many as the script takes
 
-	n    int64
-	err  error
-	done chan struct{}
+	n      int64
+	err    error
+	shared bool // err is that of a call with others
+	done   chan struct{}
 }
 
 // call runs one script on the locks of some requests: a script costs the server more to start than a lock in it.
@@ -26,13 +28,16 @@ type call struct {
 	cmd      *redis.Cmd
 }
 
-// calls puts together what can share a call.
-func calls(batch []*request) []call {
+// group puts together what can share a call.
+func group(batch []*request) []call {
 	var calls []call
 next:
 	for _, r := range batch {
 		for i := range calls {
-			if first := calls[i].requests[0]; first.script == r.script && first.load == r.load && first.fence == r.fence {
+			if r.alone {
+				break
+			}
+			if first := calls[i].requests[0]; first.script == r.script && first.load == r.load && !first.alone && first.fence == r.fence {
 				calls[i].requests = append(calls[i].requests, r)
 				continue next
 			}
@@ -70,27 +75,33 @@ func command(requests []*request) *redis.Cmd {
 	return cmd
 }
 
-// answer hands out what came back.
-func (c *call) answer() {
+// handOut tells each request what came back for it, and returns the first error among the answers.
+func (c *call) handOut() (first error) {
 	answers, err := c.cmd.Slice()
 	if err == nil && len(answers) != len(c.requests) {
 		err = fmt.Errorf("redislock: %d answers for %d locks", len(answers), len(c.requests))
 	}
 	for i, r := range c.requests {
-		if r.err = err; err == nil {
+		r.err, r.shared = err, err != nil && len(c.requests) > 1
+		if err == nil {
 			r.n, r.err = number(answers[i])
+		}
+		if first == nil {
+			first = r.err
 		}
 		close(r.done)
 	}
+	return first
 }
 
-func number(answer any) (int64, error) {
-	switch a := answer.(type) {
+// number is what a script returned for one lock.
+func number(value any) (int64, error) {
+	switch v := value.(type) {
 	case int64:
-		return a, nil
+		return v, nil
 	case error:
-		return 0, a
+		return 0, v
 	default:
-		return 0, fmt.Errorf("redislock: the server answered %v", a)
+		return 0, fmt.Errorf("redislock: the server answered %v", v)
 	}
 }

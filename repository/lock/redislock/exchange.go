@@ -23,12 +23,11 @@ type answer struct {
 	pending <-chan struct{}
 }
 
-// exchange has q answered, unless the deadline passes or ctx ends before. It sends the request again when an attempt
+// exchange has r answered, unless the deadline passes or ctx ends before. It sends the request again when an attempt
 // fails, which is safe, see script. Its error wraps lock.ErrUnavailable, is ctx's, or is fatal.
-func (b *backend) exchange(ctx context.Context, q request, deadline time.Time) (a answer, err error) {
-	q.fence = b.fences.of(q.key)
+func (b *backend) exchange(ctx context.Context, r request, deadline time.Time) (a answer, err error) {
+	r.fence = b.fences.of(r.key)
 	for attempt := 0; ; attempt++ {
-		r := q // each attempt has its own: one without an answer may still be read by its lane
 		if a.pending, err = b.pipe.do(ctx, &r, deadline); a.pending != nil {
 			a.maybe = true
 			return a, err
@@ -37,8 +36,12 @@ func (b *backend) exchange(ctx context.Context, q request, deadline time.Time) (
 			a.n = r.n
 			return a, nil
 		}
-		if redis.HasErrorPrefix(err, "NOSCRIPT") && !q.load {
-			q.load = true
+		if redis.HasErrorPrefix(err, "NOSCRIPT") && !r.load {
+			r.load = true
+			continue
+		}
+		if fatal(err) && r.shared && !r.alone {
+			r.alone = true // it may be another's fault
 			continue
 		}
 		if fatal(err) {

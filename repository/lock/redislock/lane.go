@@ -40,25 +40,25 @@ func (l *lane) drop() {
 
 // exec sends a batch and hands out its answers. The client's timeouts bound it.
 func (l *lane) exec(batch []*request) {
-	calls := calls(batch)
-	l.judge(l.send(calls))
+	calls := group(batch)
+	l.send(calls)
 	for i := range calls {
-		calls[i].answer()
+		l.judge(calls[i].handOut())
 	}
 }
 
-// send returns the first error; each call keeps its own.
-func (l *lane) send(calls []call) error {
+// send leaves its answer, or its error, with each call.
+func (l *lane) send(calls []call) {
 	ctx := context.Background()
 	if len(calls) == 1 {
-		return l.sender().Process(ctx, calls[0].cmd)
+		_ = l.sender().Process(ctx, calls[0].cmd)
+		return
 	}
 	pl := l.sender().Pipeline()
 	for _, c := range calls {
 		_ = pl.Process(ctx, c.cmd)
 	}
-	_, err := pl.Exec(ctx)
-	return err
+	_, _ = pl.Exec(ctx)
 }
 
 // judge drops the connection after an error that may be its own: it may be broken, or lead to a server that is no master

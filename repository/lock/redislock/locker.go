@@ -28,7 +28,7 @@ type Options struct {
 	Poll time.Duration
 	// Timeout bounds the answer of Redis to one question, repeated attempts included. Default 1 s.
 	Timeout time.Duration
-	// Lanes is how many pipelines are under way at a time at most, each on a connection of its own. Default 2.
+	// Lanes is how many batches are under way at a time at most, each on a connection of its own. Default 2.
 	Lanes int
 }
 

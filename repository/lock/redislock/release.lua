@@ -7,7 +7,7 @@ for i = 1, #KEYS do
   local owner, channel, sharded = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
   answers[i] = redis.pcall('HDEL', KEYS[i], owner)
   if answers[i] == 1 then
-    redis.call('PUBLISH', channel, '0')
+    redis.pcall('PUBLISH', channel, '0') -- who may not publish has waiters that poll
     if sharded == '1' then
       redis.pcall('SPUBLISH', channel, '0') -- unknown before Redis 7
     end

@@ -15,13 +15,13 @@ var holdSource string
 //go:embed release.lua
 var releaseSource string
 
-// script is a Lua script that does something to locks, any number of them in one call, each as if it were alone. All
-// of them may be repeated without another effect: they set what is to be, they do not count. That is what makes it safe
-// to send one again when its reply was lost.
+// script is a Lua script over any number of locks, each treated as if it were alone. Every script may be repeated without
+// another effect: it sets what is to be, it does not count. That is what makes it safe to send one again when its reply
+// was lost.
 type script struct {
-	source, digest any // EVALSHA names it by its digest; boxed once, for they go into every command
-	args           int // that each lock has
-	fenced         bool
+	source, digest any  // EVALSHA names it by its digest; boxed once, for they go into every command
+	args           int  // that each lock has
+	fenced         bool // it grants tokens: its last key is the fence
 }
 
 func newScript(source string, args int, fenced bool) *script {

@@ -75,7 +75,7 @@ func (h *Hold) Lose() {
 	if !h.state.CompareAndSwap(held, lost) {
 		return
 	}
-	h.scope.end(lock.ErrLost)
+	h.scope.stop(lock.ErrLost)
 	h.stopTending()
 	h.leave(nil)
 	h.keeper.GiveBack(h.grant.Free) // what may still be there
@@ -205,7 +205,7 @@ func (h *Hold) finish(cause error) error {
 		}
 		return nil // Close was first
 	}
-	h.scope.end(cause)
+	h.scope.stop(cause)
 	h.stopTending()
 	err := h.grant.Free()
 	h.leave(nil)

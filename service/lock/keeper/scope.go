@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// scope is the time in which a hold lasts, as a context that is made when somebody asks for it: most holders never do.
+// scope is the time in which a hold lasts, as a context that is made when somebody asks for it: the shop's orders never do.
 type scope struct {
 	parent context.Context // that of Acquire
 
@@ -15,21 +15,23 @@ type scope struct {
 	cause  error // of its end, which may come first
 }
 
-// context ends with the parent, or with end.
+// context ends with the parent, or with stop.
 func (s *scope) context() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ctx == nil {
+	switch {
+	case s.ctx != nil:
+	case s.cause != nil: // whatever became of the parent since
+		s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(s.parent))
+		s.cancel(s.cause)
+	default:
 		s.ctx, s.cancel = context.WithCancelCause(s.parent)
-		if s.cause != nil {
-			s.cancel(s.cause)
-		}
 	}
 	return s.ctx
 }
 
-// end ends the context; the first cause counts.
-func (s *scope) end(cause error) {
+// stop ends the context; the first cause counts.
+func (s *scope) stop(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cause == nil {

@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS luastream_order (
   UNIQUE KEY order_once (voucher_id, user_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4`}
 
-// openTables connects, with parameters put into the text by the driver: one round trip a statement, as in the shop.
+// openTables connects, with parameters put into the text by the driver: one round trip a statement.
 func openTables(ctx context.Context, dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
