@@ -73,6 +73,7 @@ func (c *call) send(ctx context.Context) {
 
 // await waits for all confirmations, or until they cannot come any more.
 func (c *call) await(ctx context.Context) {
+	returned, blocked := c.lane.returned, c.conn.blocked // nil once they are closed, which is forever ready
 	for i, confirmation := range c.confirmations {
 		if confirmation == nil {
 			continue
@@ -82,13 +83,19 @@ func (c *call) await(ctx context.Context) {
 			case <-confirmation.Done():
 				c.confirmed(i, confirmation.Acked())
 				waiting = false
-			case r := <-c.lane.returned:
-				c.cameBack(r)
+			case r, open := <-returned:
+				if !open {
+					returned = nil // c.lane.closed says why
+				} else {
+					c.cameBack(r)
+				}
 			case reason := <-c.lane.closed:
 				c.failed(reason)
 				return
-			case blocking := <-c.conn.blocked:
-				if blocking.Active {
+			case blocking, open := <-blocked:
+				if !open {
+					blocked = nil
+				} else if blocking.Active {
 					c.failed(fmt.Errorf("it takes nothing at the moment: %s", blocking.Reason))
 					return
 				}
@@ -98,9 +105,18 @@ func (c *call) await(ctx context.Context) {
 			}
 		}
 	}
-	for { // RabbitMQ sends what it returns before its confirmation, so it is here by now
+	c.drain(returned)
+}
+
+// drain takes what came back. RabbitMQ sends it before its confirmation, so it is here by now.
+func (c *call) drain(returned <-chan amqp.Return) {
+	for {
 		select {
-		case r := <-c.lane.returned:
+		case r, open := <-returned:
+			if !open { // the connection broke after the last confirmation
+				c.broken = true
+				return
+			}
 			c.cameBack(r)
 		default:
 			return
