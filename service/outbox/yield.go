@@ -13,8 +13,8 @@ import (
 type Yield struct {
 	// Busy is how many wake-ups a second mean that the shop is busy. Default 50; negative: it never is.
 	Busy int
-	// Rest is how long to rest after a batch, as a multiple of the time that it took. Default 9: a tenth of the time is
-	// the relay's.
+	// Rest is how long to rest after a batch, as a multiple of the time that it took, but two seconds at most. Default 9:
+	// a tenth of the time is the relay's.
 	Rest int
 	// Behind is how long the relay may go on without having drained the store. Beyond it, it rests only as long as it
 	// works. Default 15 s.
@@ -41,6 +41,10 @@ type pacer struct {
 // window is how long wake-ups are counted before they are judged.
 const window = 100 * time.Millisecond
 
+// longestRest bounds what follows a batch that took very long. That was not work but waiting, such as for a broker that
+// does not answer, and the relay is wanted when it is back.
+const longestRest = 2 * time.Second
+
 // rest waits after a batch that took so long, if the shop is busy.
 func (p *pacer) rest(ctx context.Context, took time.Duration) {
 	now := time.Now()
@@ -55,7 +59,7 @@ func (p *pacer) rest(ctx context.Context, took time.Duration) {
 	if now.Sub(p.drained) > p.Behind {
 		pause = took
 	}
-	timer := time.NewTimer(pause)
+	timer := time.NewTimer(min(pause, longestRest))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,53 @@ func TestRelayMakesWayForABusyShop(t *testing.T) {
 		}
 	})
 }
+
+// A busy shop's relay that has waited for its broker in vain does not rest for many times as long: it is there when the
+// broker is back.
+func TestRelayDoesNotRestFromWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const silence, soon = 7 * time.Second, 20 * time.Second
+		var back atomic.Bool
+		broker := &script{answer: func(context.Context, outbox.Event) error {
+			if back.Load() {
+				return nil
+			}
+			time.Sleep(silence)
+			return outbox.ErrUnavailable
+		}}
+		first := &firstSent{told: make(chan struct{})}
+		r := outbox.NewRelay(outbox.Config{Store: &endless{took: time.Millisecond}, Broker: broker, Observer: first})
+		defer start(r)()
+		busy, stop := context.WithCancel(t.Context())
+		var commits sync.WaitGroup
+		defer commits.Wait()
+		defer stop()
+		commits.Go(func() {
+			for busy.Err() == nil {
+				r.Wake()
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+		time.Sleep(30 * time.Second)
+		back.Store(true)
+		began := time.Now()
+		select {
+		case <-first.told:
+			t.Logf("sent %s after the broker was back", time.Since(began))
+		case <-time.After(soon):
+			t.Errorf("nothing was sent within %s after the broker was back", soon)
+		}
+	})
+}
+
+// firstSent tells when the first event was sent.
+type firstSent struct {
+	outbox.NoObserver
+	once sync.Once
+	told chan struct{}
+}
+
+func (f *firstSent) Sent(outbox.Event, time.Duration) { f.once.Do(func() { close(f.told) }) }
 
 // endless is a store with a backlog that never ends, and whose claims take time.
 type endless struct {
