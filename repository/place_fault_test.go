@@ -173,6 +173,29 @@ func TestASwallowedReplyIsUnknownInTime(t *testing.T) {
 	})
 }
 
+// A message that gets no answer, on a connection that stays, as when the query is killed between two of its statements: it
+// is given up after a while, and the batch placed all the same.
+func TestAMessageWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		t.Parallel()
+		openDB(t, target)
+		db, proxy := throughProxy(t, target)
+		voucher := onSale(t, db, 9, 1)
+		fault := proxy.SwallowReply(faultproxy.Contains("START TRANSACTION; INSERT"))
+		start := time.Now()
+		got := verdicts(place(t, db, aBatch(voucher, 3)...))
+		took := time.Since(start)
+		fault.Wait(t)
+		if !slices.Equal(got, []string{"placed", "placed", "placed"}) || took < messageTimeout || took > messageTimeout+4*time.Second {
+			t.Errorf("%v after %s, want all of them placed soon after %s", got, took, messageTimeout)
+		}
+		if n := live(t, db, voucher); n != 3 {
+			t.Errorf("%d stand", n)
+		}
+	})
+}
+
 // A context ends while the hot row is held by somebody else: nothing is left of the batch, and nothing was promised.
 func TestATimeoutInALockWaitLeavesNothing(t *testing.T) {
 	t.Parallel()

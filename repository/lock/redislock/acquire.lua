@@ -10,7 +10,7 @@ local locks = #KEYS - 1
 local fence = KEYS[#KEYS]
 local now = redis.call('TIME')
 local token = now[1] * 1000000 + now[2]
-local last = tonumber(redis.call('GET', fence) or 0)
+local last = tonumber(redis.call('GET', fence) or 0) or 0 -- what is no number is written over
 if last >= token then
   token = last + 1
 end

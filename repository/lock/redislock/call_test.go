@@ -90,6 +90,18 @@ func TestACallTakesManyLocks(t *testing.T) {
 	}
 }
 
+// TestAFenceThatIsNoNumber is written over: it keeps nobody from a lock.
+func TestAFenceThatIsNoNumber(t *testing.T) {
+	c := newCaller(t)
+	if err := c.client.Set(t.Context(), fenceKey, "junk", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	one, other := c.take("one", "a"), c.take("other", "a")
+	if c.send(t, one, other); one.err != nil || other.n <= one.n {
+		t.Errorf("%d (%v), %d (%v)", one.n, one.err, other.n, other.err)
+	}
+}
+
 // TestACallKeepsAndGivesBackManyLocks: only to their owners.
 func TestACallKeepsAndGivesBackManyLocks(t *testing.T) {
 	c := newCaller(t)
