@@ -64,11 +64,17 @@ func (c *leaseContext) Done() <-chan struct{} { return c.base().Done() }
 
 // Err implements context.Context.
 func (c *leaseContext) Err() error {
-	err := c.base().Err()
-	if err == nil && c.lease.hold.is(held) && c.lease.hold.overdue() {
-		return c.base().Err()
+	err, h := c.base().Err(), c.lease.hold
+	if err != nil {
+		return err
 	}
-	return err
+	if h.is(held) {
+		h.overdue()
+	}
+	if h.is(lost) { // whoever found that out may not have come to end the context yet
+		h.scope.stop(lock.ErrLost)
+	}
+	return c.base().Err()
 }
 
 // Value implements context.Context.

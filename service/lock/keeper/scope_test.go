@@ -37,3 +37,20 @@ func TestScopeEndsOnce(t *testing.T) {
 		}
 	}
 }
+
+// A hold that is lost is over for whoever asks its context, also at the moment between the discovery and the end of the
+// context: a holder that was paused looks just then.
+func TestLostMeansOver(t *testing.T) {
+	h := newHold(New(nil, Options{}), "key", lock.Settings{})
+	h.scope.parent = t.Context()
+	l := &lease{hold: h}
+	l.ctx.lease = l
+	h.state.Store(held)
+	if err := l.Context().Err(); err != nil {
+		t.Fatal(err)
+	}
+	h.state.Store(lost) // somebody has found out, and is not on from there yet
+	if err := l.Context().Err(); err == nil || !errors.Is(context.Cause(l.Context()), lock.ErrLost) {
+		t.Errorf("it says %v, because of %v", err, context.Cause(l.Context()))
+	}
+}
