@@ -14,10 +14,10 @@ import (
 // Place implements service.OrderStore.
 //
 // It works in rounds. A round reads the terms (the first one goes by those that the last commit left, if they promise
-// enough), decides what needs no transaction, and commits as many of the others as
-// there are units, in the order in which they came. What a unique index refused, and what found no unit although the
-// terms had promised one, is left to the next round, which first looks for the orders that stand. Each round places an
-// order, decides one, or has lost against another instance that did.
+// enough), decides what needs no transaction, and commits as many of the others as there are units, in the order in which
+// they came. What a unique index refused, and what found no unit although the terms had promised one, is left to the next
+// round, which first looks for the orders that stand. Each round places an order, decides one, or has lost against another
+// instance that did.
 func (s *Orders) Place(ctx context.Context, voucherID idgen.ID, batch []*service.Placement) {
 	pending := make([]candidate, len(batch))
 	for i, p := range batch {
@@ -137,6 +137,7 @@ func (r *round) commit(ctx context.Context, orders []candidate, now time.Time) (
 // transact places the orders, in one message where that works, else statement by statement and without those that an
 // index refuses. It returns those that it placed, also with a COMMIT that was not confirmed.
 func (r *round) transact(ctx context.Context, orders []candidate, now time.Time) (placed []candidate, err error) {
+	makePending(orders, now)
 	if r.db.dialect.message && oneStatement {
 		if err := r.commitMessage(ctx, orders, now); !errors.Is(err, errNotAsPlanned) {
 			return orders, err

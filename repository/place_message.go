@@ -27,7 +27,6 @@ const messageTimeout = lockWait + time.Second
 // statement by itself is a round trip, in which a busy machine gets little else done; a batch of a hundred orders would
 // wait longer for five of them than the server works. Errors are those of inTx, errNotAsPlanned and errTooLarge.
 func (r *round) commitMessage(ctx context.Context, orders []candidate, now time.Time) error {
-	makePending(orders, now)
 	text, args, err := r.message(orders, now)
 	if err != nil {
 		return err

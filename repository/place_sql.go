@@ -18,7 +18,6 @@ var (
 // place is the transaction of message, statement by statement. It returns those of the orders that are in it; the others
 // were refused by a unique index and cost their neighbours nothing.
 func (r *round) place(tx *gorm.DB, orders []candidate, now time.Time) (placed []candidate, err error) {
-	makePending(orders, now)
 	if placed, err = r.insertOrders(tx, orders); err != nil {
 		return nil, err
 	}

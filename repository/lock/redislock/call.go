@@ -34,10 +34,7 @@ func group(batch []*request) []call {
 next:
 	for _, r := range batch {
 		for i := range calls {
-			if r.alone {
-				break
-			}
-			if first := calls[i].requests[0]; first.script == r.script && first.load == r.load && !first.alone && first.fence == r.fence {
+			if calls[i].takes(r) {
 				calls[i].requests = append(calls[i].requests, r)
 				continue next
 			}
@@ -48,6 +45,12 @@ next:
 		calls[i].cmd = command(calls[i].requests)
 	}
 	return calls
+}
+
+// takes tells whether r can share the call.
+func (c *call) takes(r *request) bool {
+	first := c.requests[0]
+	return !first.alone && !r.alone && first.script == r.script && first.load == r.load && first.fence == r.fence
 }
 
 // command builds EVALSHA, or EVAL where the server does not know the script yet. What is a pointer goes into the command

@@ -40,7 +40,7 @@ func (b *backend) exchange(ctx context.Context, r request, deadline time.Time) (
 			r.load = true
 			continue
 		}
-		if fatal(err) && r.shared && !r.alone {
+		if fatal(err) && r.shared {
 			r.alone = true // it may be another's fault
 			continue
 		}

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// scope is the time in which a hold lasts, as a context that is made when somebody asks for it: the shop's orders never do.
+// scope is the time in which a hold lasts, as a context that is made when somebody asks for it: the shop's orders never
+// do.
 type scope struct {
 	parent context.Context // that of Acquire
 
