@@ -1,6 +1,8 @@
 module seckill/loadtest/peers/locks
 
-go 1.26.0
+go 1.27.0
+
+toolchain go1.27.4
 
 require (
 	github.com/bsm/redislock v0.9.4
