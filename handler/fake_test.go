@@ -156,30 +156,30 @@ func (f fakeIDs) NextN(_ context.Context, dst []idgen.ID) error {
 }
 func (fakeIDs) Close(context.Context) error { return nil }
 
-// fakeDesk has one event, 7, which was given up.
-type fakeDesk struct{ err error }
+// fakeOutbox has one event, 7, which was given up.
+type fakeOutbox struct{ err error }
 
 var givenUp = outbox.Entry{
 	Event: outbox.Event{ID: 7, Type: "ORDER_PAID", Key: 5, Version: 2, Payload: []byte(`{"a":1}`), CreatedAt: time.Unix(0, 0)},
 	State: outbox.Failed, Attempts: 8, Due: time.Unix(60, 0),
 }
 
-func (f fakeDesk) List(_ context.Context, state outbox.State, _ int64, limit int) ([]outbox.Entry, error) {
+func (f fakeOutbox) List(_ context.Context, state outbox.State, _ int64, limit int) ([]outbox.Entry, error) {
 	if state != givenUp.State {
 		return nil, f.err
 	}
 	return slices.Repeat([]outbox.Entry{givenUp}, min(limit, 3)), f.err
 }
-func (f fakeDesk) Show(_ context.Context, id int64) (outbox.Entry, bool, error) {
+func (f fakeOutbox) Show(_ context.Context, id int64) (outbox.Entry, bool, error) {
 	return givenUp, id == givenUp.ID, f.err
 }
-func (f fakeDesk) Retry(_ context.Context, ids []int64) (int, error) {
+func (f fakeOutbox) Retry(_ context.Context, ids []int64) (int, error) {
 	if ids[0] == givenUp.ID {
 		return 1, f.err
 	}
 	return 0, f.err
 }
-func (fakeDesk) RetryFailed(context.Context) (int, error) { panic("not by HTTP") }
+func (fakeOutbox) RetryFailed(context.Context) (int, error) { panic("not by HTTP") }
 
 // api is a handler behind a real server, whose answers are held against the description.
 type api struct {
@@ -194,7 +194,7 @@ func newHandler(t testing.TB, shop handler.Shop, change func(*handler.Config)) *
 	t.Helper()
 	layout := idgen.DefaultLayout()
 	cfg := handler.Config{
-		IDs: fakeIDs{}, IDLayout: &layout, Outbox: fakeDesk{}, Board: &fakeScreen{},
+		IDs: fakeIDs{}, IDLayout: &layout, Outbox: fakeOutbox{}, Board: &fakeScreen{},
 		Shop: shop, Keys: [][]byte{key}, Guests: true,
 		Ready:   func(context.Context) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),

@@ -41,7 +41,7 @@ type Config struct {
 	IDs      idgen.Generator // for the admin's routes about ids; nil: no such routes
 	IDLayout *idgen.Layout   // of the ids, if they are snowflakes
 
-	Outbox outbox.Desk // for the admin's routes about events; nil: no such routes
+	Outbox outbox.Admin // for the admin's routes about events; nil: no such routes
 
 	Audit   func(ctx context.Context) (any, error) // the audit's verdict, to be sent as JSON; nil: no such route
 	Metrics http.Handler                           // nil: no such route

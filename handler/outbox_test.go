@@ -10,7 +10,7 @@ import (
 
 func TestAdminsOutbox(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
-	away := serve(t, newFakeShop(), func(c *handler.Config) { c.Outbox = fakeDesk{err: service.ErrUnavailable} })
+	away := serve(t, newFakeShop(), func(c *handler.Config) { c.Outbox = fakeOutbox{err: service.ErrUnavailable} })
 	admin, user := as(t, 1, token.Admin), as(t, 2, token.User)
 	const event = `{"event_id":"7","type":"ORDER_PAID","order_id":"5","version":2,"state":"failed","attempts":8,` +
 		`"due":"1970-01-01T00:01:00Z","created_at":"1970-01-01T00:00:00Z","payload":{"a":1}}`

@@ -19,7 +19,7 @@ type outboxCmd struct {
 }
 
 // withOutbox opens the outbox for one command.
-func (f *databaseFlags) withOutbox(ctx context.Context, out *output, use func(outbox.Desk) error) (err error) {
+func (f *databaseFlags) withOutbox(ctx context.Context, out *output, use func(outbox.Admin) error) (err error) {
 	db, err := f.open(ctx, out)
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func (c *outboxListCmd) Run(ctx context.Context, out *output) error {
 	if c.Limit < 1 || c.Limit > 10_000 {
 		return errors.New("--limit must be from 1 to 10000")
 	}
-	return c.withOutbox(ctx, out, func(desk outbox.Desk) error {
-		entries, err := desk.List(ctx, outbox.State(c.State), c.Before, c.Limit)
+	return c.withOutbox(ctx, out, func(admin outbox.Admin) error {
+		entries, err := admin.List(ctx, outbox.State(c.State), c.Before, c.Limit)
 		if err != nil {
 			return err
 		}
@@ -69,8 +69,8 @@ type outboxShowCmd struct {
 
 // Run shows.
 func (c *outboxShowCmd) Run(ctx context.Context, out *output) error {
-	return c.withOutbox(ctx, out, func(desk outbox.Desk) error {
-		e, found, err := desk.Show(ctx, c.ID)
+	return c.withOutbox(ctx, out, func(admin outbox.Admin) error {
+		e, found, err := admin.Show(ctx, c.ID)
 		switch {
 		case err != nil:
 			return err
@@ -102,12 +102,12 @@ func (c *outboxRetryCmd) Run(ctx context.Context, out *output) error {
 		}
 		ids[i] = id
 	}
-	return c.withOutbox(ctx, out, func(desk outbox.Desk) error {
+	return c.withOutbox(ctx, out, func(admin outbox.Admin) error {
 		n, err := 0, error(nil)
 		if c.All {
-			n, err = desk.RetryFailed(ctx)
+			n, err = admin.RetryFailed(ctx)
 		} else {
-			n, err = desk.Retry(ctx, ids)
+			n, err = admin.Retry(ctx, ids)
 		}
 		if err == nil {
 			fmt.Fprintf(out.stdout, "%d events are due now\n", n)

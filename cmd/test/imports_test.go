@@ -55,6 +55,7 @@ var rules = []rule{
 	{"repository/broker/rocketmq", []string{"seckill/service/outbox", "github.com/apache/rocketmq-client-go/v2/..."}},
 	{"repository/broker/redisstream", []string{"seckill/service/outbox", "github.com/redis/go-redis/v9/..."}},
 	{"repository/broker/inproc", []string{"seckill/service/..."}},
+	{"repository/webhook", nil},
 	{"repository", []string{
 		"seckill/service/...", "seckill/migrations",
 		"github.com/go-sql-driver/mysql",
@@ -97,6 +98,7 @@ func TestImportTableRefuses(t *testing.T) {
 		{"service", "gorm.io/gorm"},
 		{"service/lock", "github.com/redis/go-redis/v9"},
 		{"service/lock", "seckill/service"},
+		{"service/outbox", "net/http"},
 		{"service/idgen", "seckill/service/idgen/idgentest"},
 		{"handler", "seckill/repository"},
 		{"handler/consumer", "seckill/repository/lock/redislock"},
@@ -140,7 +142,8 @@ func allowed(r rule, pkg, imported string) bool {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if first != module && !strings.Contains(first, ".") {
-		return true // the standard library: the first element of no other import path is without a dot
+		// The standard library: the first element of no other import path is without a dot.
+		return imported != "net/http" || !strings.HasPrefix(pkg+"/", "service/")
 	}
 	return slices.ContainsFunc(r.may, matchesImport)
 }

@@ -18,10 +18,10 @@ type Job struct {
 
 // Jobs are what keeps an outbox in order.
 type Jobs struct {
-	Relay   *Relay
-	Keeper  Keeper
-	Monitor *Monitor
-	Log     *slog.Logger
+	Relay       *Relay
+	Maintenance Maintenance
+	Monitor     *Monitor
+	Log         *slog.Logger
 
 	// PurgeAfter is how long sent events are kept; default 7 days. Archive moves them instead of deleting them.
 	PurgeAfter time.Duration
@@ -69,7 +69,7 @@ func (j Jobs) purge(ctx context.Context) (string, error) {
 	total := 0
 	for {
 		start := time.Now()
-		n, err := j.Keeper.Purge(ctx, j.PurgeAfter, purgeBatch, j.Archive)
+		n, err := j.Maintenance.Purge(ctx, j.PurgeAfter, purgeBatch, j.Archive)
 		total += n
 		if err != nil || n == 0 {
 			return fmt.Sprintf("%d events purged", total), err
@@ -87,7 +87,7 @@ func (j Jobs) reconcile(ctx context.Context) (string, error) {
 	for _, c := range j.Reconcile {
 		orDefault(&c.After, 10*time.Minute)
 		orDefault(&c.Within, 24*time.Hour)
-		missing, err := j.Keeper.Unconsumed(ctx, c, reconcileLimit)
+		missing, err := j.Maintenance.Unconsumed(ctx, c, reconcileLimit)
 		if err != nil {
 			return "", err
 		}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Keeper is the side of the store that looks after events which no relay is concerned with any more, or yet. Doing any
-// of it twice at once is harmless.
-type Keeper interface {
-	// Health counts what should worry somebody.
+// Maintenance is the store's side of the jobs that keep an outbox healthy. Concurrent calls of the same method, also
+// from several processes, are harmless.
+type Maintenance interface {
+	// Health counts the events that a person should look at.
 	Health(ctx context.Context, staleAfter time.Duration) (Health, error)
 
 	// Purge removes up to limit events that were sent longer ago than age, in one small transaction, and returns how
@@ -57,8 +57,8 @@ type Entry struct {
 	Due      time.Time // pending: when it is tried next; sent or failed: when it became that
 }
 
-// Desk is the side of the store that people use.
-type Desk interface {
+// Admin is the store's side of what an operator does with single events.
+type Admin interface {
 	// List returns entries in a state with ids below before (0 for all), the highest first.
 	List(ctx context.Context, state State, before int64, limit int) ([]Entry, error)
 

@@ -22,9 +22,9 @@ type Alert struct {
 
 // Monitor raises an alert when events stay in the outbox for too long or were given up.
 type Monitor struct {
-	Keeper   Keeper
-	Log      *slog.Logger
-	Instance string // names this process in alerts
+	Maintenance Maintenance
+	Log         *slog.Logger
+	Instance    string // names this process in alerts
 
 	StaleAfter time.Duration // default 10 min
 	// Observe gets every reading, for metrics. May be nil.
@@ -43,7 +43,7 @@ func (m *Monitor) Check(ctx context.Context) (Health, error) {
 	stale, every := m.StaleAfter, m.AlertEvery
 	orDefault(&stale, 10*time.Minute)
 	orDefault(&every, 10*time.Minute)
-	h, err := m.Keeper.Health(ctx, stale)
+	h, err := m.Maintenance.Health(ctx, stale)
 	if err != nil {
 		return h, err
 	}

@@ -3,11 +3,8 @@ package outbox_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,18 +13,20 @@ import (
 	"seckill/service/outbox"
 )
 
-// keeper answers as a test says.
-type keeper struct {
-	outbox.Keeper
+// maintenance answers as a test says.
+type maintenance struct {
+	outbox.Maintenance
 	health     outbox.Health
 	purge      []int
 	unconsumed map[string][]int64
 	asked      []outbox.Reconcile
 }
 
-func (k *keeper) Health(context.Context, time.Duration) (outbox.Health, error) { return k.health, nil }
+func (k *maintenance) Health(context.Context, time.Duration) (outbox.Health, error) {
+	return k.health, nil
+}
 
-func (k *keeper) Purge(_ context.Context, age time.Duration, _ int, archive bool) (int, error) {
+func (k *maintenance) Purge(_ context.Context, age time.Duration, _ int, archive bool) (int, error) {
 	if age != 7*24*time.Hour || !archive || len(k.purge) == 0 {
 		return 0, errors.New("purged what it should not")
 	}
@@ -36,19 +35,19 @@ func (k *keeper) Purge(_ context.Context, age time.Duration, _ int, archive bool
 	return n, nil
 }
 
-func (k *keeper) Unconsumed(_ context.Context, c outbox.Reconcile, _ int) ([]int64, error) {
+func (k *maintenance) Unconsumed(_ context.Context, c outbox.Reconcile, _ int) ([]int64, error) {
 	k.asked = append(k.asked, c)
 	return k.unconsumed[c.Consumer], nil
 }
 
 func TestMonitorRaisesAnAlertNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{}
+		k := &maintenance{}
 		var alerts []outbox.Alert
 		var refuse error
 		var log bytes.Buffer
 		m := &outbox.Monitor{
-			Keeper: k, Log: slog.New(slog.NewTextHandler(&log, nil)), Instance: "one",
+			Maintenance: k, Log: slog.New(slog.NewTextHandler(&log, nil)), Instance: "one",
 			Alert: func(_ context.Context, a outbox.Alert) error { alerts = append(alerts, a); return refuse },
 		}
 		check := func(wantAlerts, wantLines int) {
@@ -80,15 +79,15 @@ func TestMonitorRaisesAnAlertNowAndThen(t *testing.T) {
 
 func TestJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{purge: []int{500, 500, 7, 0}, unconsumed: map[string][]int64{"points": {4, 5}}}
+		k := &maintenance{purge: []int{500, 500, 7, 0}, unconsumed: map[string][]int64{"points": {4, 5}}}
 		var log bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&log, nil))
 		store := &memory{}
 		store.add(1)
 		store.rows[0].attempts = 3
 		jobs := outbox.Jobs{
-			Relay: outbox.NewRelay(outbox.Config{Store: store, Broker: &script{}}), Keeper: k, Log: logger, Archive: true,
-			Monitor:   &outbox.Monitor{Keeper: k, Log: logger},
+			Relay: outbox.NewRelay(outbox.Config{Store: store, Broker: &script{}}), Maintenance: k, Log: logger, Archive: true,
+			Monitor:   &outbox.Monitor{Maintenance: k, Log: logger},
 			Reconcile: []outbox.Reconcile{{Consumer: "points", Types: []string{"ORDER_PAID"}}, {Consumer: "notification"}},
 		}
 		want := map[string]string{
@@ -113,39 +112,4 @@ func TestJobs(t *testing.T) {
 			t.Errorf("nobody is told of missing records: %s", log.String())
 		}
 	})
-}
-
-func TestWebhook(t *testing.T) {
-	answers := []int{503, 429, 200, 400}
-	var keys []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var a outbox.Alert
-		if err := json.NewDecoder(r.Body).Decode(&a); err != nil || a.Alert != "outbox" || r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("got %+v (%v)", a, err)
-		}
-		keys = append(keys, r.Header.Get("Idempotency-Key"))
-		w.WriteHeader(answers[0])
-		answers = answers[1:]
-	}))
-	defer server.Close()
-	w, err := outbox.NewWebhook(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.SetPauses(time.Millisecond, time.Millisecond)
-	if err := w.Post(t.Context(), "event-7", outbox.Alert{Alert: "outbox"}); err != nil || len(keys) != 3 || keys[2] != "event-7" {
-		t.Errorf("posted with keys %v (%v), want three times with the same", keys, err)
-	}
-	if err := w.Alert(t.Context(), outbox.Alert{Alert: "outbox"}); err == nil || len(keys) != 4 || keys[3] != "" {
-		t.Errorf("an answer that will not get better: %v after %d posts, want an error after one", err, len(keys)-3)
-	}
-	server.Close()
-	if err := w.Post(t.Context(), "", outbox.Alert{}); err == nil {
-		t.Error("posted to nobody")
-	}
-	for _, address := range []string{"", "nowhere", "ftp://a/b", "http://", "http://a b/"} {
-		if _, err := outbox.NewWebhook(address); err == nil {
-			t.Errorf("took %q for an address", address)
-		}
-	}
 }

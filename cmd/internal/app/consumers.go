@@ -11,6 +11,7 @@ import (
 	"seckill/handler"
 	"seckill/handler/consumer"
 	"seckill/repository"
+	"seckill/repository/webhook"
 	"seckill/service"
 	"seckill/service/outbox"
 )
@@ -29,7 +30,7 @@ func (a *App) startConsumers(opts *Options, db *repository.DB, broker outbox.Bro
 	if opts.Events.notify() {
 		notifier := &service.Notifier{Store: store, Log: a.log}
 		if opts.Events.NotifyWebhook != "" {
-			hook, err := outbox.NewWebhook(opts.Events.NotifyWebhook)
+			hook, err := webhook.New(opts.Events.NotifyWebhook)
 			if err != nil {
 				return fmt.Errorf("--notify-webhook: %w", err)
 			}

@@ -13,6 +13,7 @@ import (
 	"seckill/repository/broker/rabbitmq"
 	"seckill/repository/broker/redisstream"
 	"seckill/repository/broker/rocketmq"
+	"seckill/repository/webhook"
 	"seckill/service"
 	"seckill/service/outbox"
 )
@@ -64,19 +65,19 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 	})
 	a.stack.run("relay", relay.Run)
 	jobs := outbox.Jobs{
-		Relay: relay, Keeper: store, Log: a.log, PurgeAfter: opts.Events.OutboxKeep, Archive: opts.Events.OutboxArchive,
-		Monitor:   &outbox.Monitor{Keeper: store, Log: a.log, Instance: instanceName(), Observe: m.outboxHealth},
+		Relay: relay, Maintenance: store, Log: a.log, PurgeAfter: opts.Events.OutboxKeep, Archive: opts.Events.OutboxArchive,
+		Monitor:   &outbox.Monitor{Maintenance: store, Log: a.log, Instance: instanceName(), Observe: m.outboxHealth},
 		Reconcile: []outbox.Reconcile{{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}}},
 	}
 	if opts.Events.notify() {
 		jobs.Reconcile = append(jobs.Reconcile, outbox.Reconcile{Consumer: notificationGroup})
 	}
 	if opts.Events.AlertWebhook != "" {
-		hook, err := outbox.NewWebhook(opts.Events.AlertWebhook)
+		hook, err := webhook.New(opts.Events.AlertWebhook)
 		if err != nil {
 			return nil, fmt.Errorf("--alert-webhook: %w", err)
 		}
-		jobs.Monitor.Alert = hook.Alert
+		jobs.Monitor.Alert = func(ctx context.Context, a outbox.Alert) error { return hook.Post(ctx, "", a) }
 	}
 	wake = relay.Wake
 	if opts.Events.WakeOthers {

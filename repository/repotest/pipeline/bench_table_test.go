@@ -157,7 +157,7 @@ func placer(b *testing.B, d *database, voucher idgen.ID) func(time.Duration) flo
 func BenchmarkPurge(b *testing.B) {
 	d := benchmark(b)
 	fill(b, d, 200_000)
-	purge := outbox.Jobs{Keeper: d.outbox, PurgeAfter: time.Minute}.List()[2]
+	purge := outbox.Jobs{Maintenance: d.outbox, PurgeAfter: time.Minute}.List()[2]
 	next := int64(1) << 40
 	insert := func(ctx context.Context) float64 {
 		start, n := time.Now(), 0

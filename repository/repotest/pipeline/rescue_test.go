@@ -22,8 +22,8 @@ func TestRescueWithoutARelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		jobs := outbox.Jobs{
-			Relay:  outbox.NewRelay(outbox.Config{Store: d.outbox, Broker: b}),
-			Keeper: d.outbox, Monitor: &outbox.Monitor{Keeper: d.outbox, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler),
+			Relay:       outbox.NewRelay(outbox.Config{Store: d.outbox, Broker: b}),
+			Maintenance: d.outbox, Monitor: &outbox.Monitor{Maintenance: d.outbox, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler),
 		}
 		rescue := jobs.List()[0]
 		for d.count(t, "outbox_event WHERE status = 1") == 0 { // until the consumer is there

@@ -150,7 +150,7 @@ func TestUnconsumed(t *testing.T) {
 	})
 }
 
-func TestDesk(t *testing.T) {
+func TestOutbox_Admin(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, sequence(1, 8)...)

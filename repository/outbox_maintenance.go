@@ -11,7 +11,7 @@ import (
 	"seckill/service/outbox"
 )
 
-var _ outbox.Keeper = (*Outbox)(nil)
+var _ outbox.Maintenance = (*Outbox)(nil)
 
 // Health reads the pending rows, which are few unless something is wrong.
 func (o *Outbox) Health(ctx context.Context, staleAfter time.Duration) (outbox.Health, error) {

@@ -9,20 +9,20 @@ import (
 	"seckill/service/outbox"
 )
 
-var _ outbox.Desk = (*Outbox)(nil)
+var _ outbox.Admin = (*Outbox)(nil)
 
 var outboxStates = map[outbox.State]int{outbox.Pending: outboxPending, outbox.Sent: outboxSent, outbox.Failed: outboxFailed}
 
-// deskRow is what people see.
-type deskRow struct {
+// adminRow is what people see.
+type adminRow struct {
 	Row           outboxRow `gorm:"embedded"`
 	Status        int
 	NextRetryTime dbTime
 }
 
-const deskColumns = `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at, trace_parent, status, next_retry_time FROM outbox_event`
+const adminColumns = `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at, trace_parent, status, next_retry_time FROM outbox_event`
 
-func (r deskRow) entry() outbox.Entry {
+func (r adminRow) entry() outbox.Entry {
 	e := outbox.Entry{Event: r.Row.event(), Attempts: r.Row.RetryCount, Due: r.NextRetryTime.Time}
 	for state, status := range outboxStates {
 		if status == r.Status {
@@ -38,7 +38,7 @@ func (o *Outbox) List(ctx context.Context, state outbox.State, before int64, lim
 	if !ok {
 		return nil, fmt.Errorf("outbox: no state %q", state)
 	}
-	query, args := deskColumns+` WHERE status = ?`, []any{status}
+	query, args := adminColumns+` WHERE status = ?`, []any{status}
 	if before > 0 {
 		query, args = query+` AND event_id < ?`, append(args, before)
 	}
@@ -47,7 +47,7 @@ func (o *Outbox) List(ctx context.Context, state outbox.State, before int64, lim
 
 // Show reads one row.
 func (o *Outbox) Show(ctx context.Context, id int64) (outbox.Entry, bool, error) {
-	found, err := o.entries(ctx, deskColumns+` WHERE event_id = ?`, id)
+	found, err := o.entries(ctx, adminColumns+` WHERE event_id = ?`, id)
 	if err != nil || len(found) == 0 {
 		return outbox.Entry{}, false, err
 	}
@@ -55,7 +55,7 @@ func (o *Outbox) Show(ctx context.Context, id int64) (outbox.Entry, bool, error)
 }
 
 func (o *Outbox) entries(ctx context.Context, query string, args ...any) ([]outbox.Entry, error) {
-	var rows []deskRow
+	var rows []adminRow
 	err := o.try(ctx, func(tx *gorm.DB) error {
 		rows = rows[:0]
 		return tx.Raw(query, args...).Scan(&rows).Error
