@@ -24,7 +24,6 @@ given back, all within --shutdown-timeout. The same signal again ends it at once
 
 // Run serves until ctx ends.
 func (c *serveCmd) Run(ctx context.Context, out *output) error {
-	defer relaxGC()()
 	log := out.logger(c.Log)
 	shop, err := app.Start(ctx, c.Options, log)
 	if err != nil {
