@@ -34,7 +34,7 @@ func (t *loadTokens) users() (*users, error) {
 	if t.TokenFile != "" {
 		return readTokens(t.TokenFile)
 	}
-	key, err := app.KnownTokenKey(&app.Options{Servers: app.Servers{Data: t.Data}, API: app.API{JWTKey: t.JWTKey}})
+	key, err := app.ReadTokenKey(&app.Options{Servers: app.Servers{Data: t.Data}, API: app.API{JWTKey: t.JWTKey}})
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type databaseFlags struct {
 
 // open opens a database that is there; the caller closes it.
 func (f *databaseFlags) open(ctx context.Context, out *output) (*repository.DB, error) {
-	return app.OpenKnownDatabase(ctx, f.options(), out.logger(f.Log))
+	return app.OpenExistingDatabase(ctx, f.options(), out.logger(f.Log))
 }
 
 func (f *databaseFlags) options() *app.Options {

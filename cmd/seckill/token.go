@@ -32,7 +32,7 @@ func (c *tokenCmd) Run(_ context.Context, out *output) error {
 		return errors.New("--ttl must be positive")
 	}
 	opts := app.Options{Servers: app.Servers{Data: c.Data}, API: app.API{JWTKey: c.JWTKey}}
-	key, err := app.KnownTokenKey(&opts)
+	key, err := app.ReadTokenKey(&opts)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ const (
 	lockFile = "seckill.lock" // held by the shop that serves the data; it stays when that is gone, and says nothing then
 )
 
-// OpenKnownDatabase is OpenDatabase for who only wants to use a database that is there.
-func OpenKnownDatabase(ctx context.Context, opts *Options, log *slog.Logger) (*repository.DB, error) {
+// OpenExistingDatabase opens a database without creating or migrating it.
+func OpenExistingDatabase(ctx context.Context, opts *Options, log *slog.Logger) (*repository.DB, error) {
 	if opts.Servers.Embedded() {
 		_, err := os.Stat(filepath.Join(opts.Servers.Data, dataFile))
 		if errors.Is(err, fs.ErrNotExist) {

@@ -34,10 +34,10 @@ func TestDataHasOneShop(t *testing.T) {
 }
 
 // Whoever only reads makes no database, nor a directory, where there is none.
-func TestKnownDatabaseIsNotMade(t *testing.T) {
+func TestOpenExistingDatabase_DoesNotCreate(t *testing.T) {
 	opts := defaults(t)
 	opts.Servers.Data = filepath.Join(opts.Servers.Data, "mistyped")
-	db, err := OpenKnownDatabase(t.Context(), &opts, quiet(t))
+	db, err := OpenExistingDatabase(t.Context(), &opts, quiet(t))
 	if err == nil {
 		_ = db.Close()
 	}

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// TokenKey is the key that signs tokens: the configured one, or in embedded mode one that is made at the first start
-// and kept in the data directory, readable by its owner only.
+// TokenKey returns the key that signs tokens: the configured one or, in embedded mode, the one in the data directory. It
+// creates that file at the first start, readable by its owner only.
 func TokenKey(opts *Options) ([]byte, error) {
-	key, err := KnownTokenKey(opts)
+	key, err := ReadTokenKey(opts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return makeTokenKey(filepath.Join(opts.Servers.Data, keyFile))
 	}
@@ -23,8 +23,8 @@ func TokenKey(opts *Options) ([]byte, error) {
 
 const keyFile = "jwt.key"
 
-// KnownTokenKey is TokenKey for who only wants to use the key of a shop that is there.
-func KnownTokenKey(opts *Options) ([]byte, error) {
+// ReadTokenKey returns the key of an existing shop, without creating one.
+func ReadTokenKey(opts *Options) ([]byte, error) {
 	if opts.API.JWTKey != "" {
 		return []byte(opts.API.JWTKey), nil
 	}
