@@ -37,6 +37,7 @@ var rules = []rule{
 		"seckill/service/...", "seckill/handler/...",
 		"github.com/gin-gonic/gin/...",
 		"github.com/golang-jwt/jwt/...",
+		"github.com/hashicorp/golang-lru/v2",
 		"github.com/prometheus/client_golang/...",
 		"github.com/swaggest/swgui/...",
 		"golang.org/x/time/rate",

@@ -1,4 +1,4 @@
-// Package token signs and verifies the JSON Web Tokens that name a user of the shop: HS256 and nothing else, always
+// Package token signs and verifies the JSON Web Tokens that authenticate users. It accepts only HS256 and only tokens
 // with an expiry (RFC 7519, RFC 8725).
 package token
 
@@ -13,7 +13,7 @@ import (
 	"seckill/service"
 )
 
-// Role is what a token allows beyond being a user.
+// Role is the permission of a token.
 type Role string
 
 // The roles. An admin is a user too.
@@ -22,10 +22,10 @@ const (
 	Admin Role = "admin"
 )
 
-// MinKeyBytes is the least length of a key: that of the hash (RFC 7518, section 3.2).
+// MinKeyBytes is the minimum length of a key, which is the size of the hash (RFC 7518, section 3.2).
 const MinKeyBytes = 32
 
-// Claims are what a token says.
+// Claims are the contents of a token.
 type Claims struct {
 	User    service.UserID // "sub", positive
 	Role    Role           // "role"
@@ -34,20 +34,20 @@ type Claims struct {
 	Expires time.Time      // "exp", never zero
 }
 
-// wireClaims is how claims stand in a token.
-type wireClaims struct {
+// jwtClaims is the encoded form of Claims.
+type jwtClaims struct {
 	Role Role `json:"role"`
 	jwt.RegisteredClaims
 }
 
-// Sign issues a token. Issued is now if it is zero, and ID is random if it is empty. It refuses keys that are too
-// short and claims that Verify would refuse.
+// Sign issues a token. Issued defaults to now, ID to a random text. Sign refuses short keys and claims that Verify would
+// refuse.
 func Sign(key []byte, c Claims) (string, error) {
 	if err := validKey(key); err != nil {
 		return "", err
 	}
 	if c.User < 1 || (c.Role != User && c.Role != Admin) || c.Expires.IsZero() {
-		return "", errors.New("token: needs a positive user, the role user or admin, and an expiry")
+		return "", errors.New("token: a positive user, the role user or admin, and an expiry are required")
 	}
 	if c.Issued.IsZero() {
 		c.Issued = time.Now()
@@ -55,7 +55,7 @@ func Sign(key []byte, c Claims) (string, error) {
 	if c.ID == "" {
 		c.ID = rand.Text()
 	}
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, wireClaims{
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{
 		Role: c.Role,
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject: fmt.Sprint(int64(c.User)), ID: c.ID,

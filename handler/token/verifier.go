@@ -4,87 +4,81 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"seckill/service"
 	"seckill/service/idgen"
 )
 
-// Leeway is how long a token is still accepted after its expiry, and how much earlier before its start, because the
-// clocks of two machines differ.
+// Leeway is the difference between the clocks of two machines that is tolerated.
 const Leeway = 5 * time.Second
 
-// maxLength bounds the work that a stranger's token can cause. Ours have about 250 bytes.
+// maxLength limits the work for tokens of unknown clients. Tokens of the shop have about 250 bytes.
 const maxLength = 4096
 
-// defaultCached is how many verified tokens are remembered; about half a kilobyte each.
-const defaultCached = 20_000
+// cacheSize is the number of verified tokens that are cached; about half a kilobyte each.
+const cacheSize = 20_000
 
-// The reasons for which Verify refuses a token. Everything else that is wrong with one is ErrInvalid.
+// The reasons for which Verify refuses a token.
 var (
 	ErrInvalid = errors.New("token: not a valid token of this shop")
 	ErrExpired = errors.New("token: expired")
 	ErrRevoked = errors.New("token: revoked")
 )
 
-// Config is what a Verifier needs.
+// Config configures a Verifier.
 type Config struct {
-	// Keys that tokens may be signed with, at least one. Several allow one key to be replaced by another.
+	// Keys are the accepted signing keys, at least one. Use several while one key replaces another.
 	Keys [][]byte
-	// Revoked, if set, is asked for every use of a token, cached or not. It must be fast and safe for use by many
-	// goroutines. It gets all claims, so that one token, or all tokens of a user up to a time, can be revoked.
+	// Revoked, if set, is called at every use of a token. It must be fast and safe for use by many goroutines. With all
+	// claims it can revoke one token, or all tokens of a user that were issued before a time.
 	Revoked func(Claims) bool
-	// Cached is how many verified tokens are remembered. Default 20,000.
-	Cached int
 }
 
 // Verifier verifies tokens. It is safe for use by many goroutines.
 //
-// It remembers the tokens whose signature it has checked, so that their next use costs a look-up instead of a hash and
-// two JSON documents. Time and revocation are not remembered but checked at each use.
+// It caches tokens whose signature it has checked. Expiry and revocation are checked at each use.
 type Verifier struct {
-	keys    []jwt.VerificationKey
-	macs    []*macKey // the same keys
+	keys    jwt.VerificationKeySet
 	parser  *jwt.Parser
 	revoked func(Claims) bool
-	cache   *cache
+	cache   *lru.Cache[string, Claims] // by token
 }
 
 // NewVerifier refuses keys that are too short.
 func NewVerifier(cfg Config) (*Verifier, error) {
 	if len(cfg.Keys) == 0 {
-		return nil, errors.New("token: no key to verify with")
+		return nil, errors.New("token: at least one key is required")
 	}
 	v := &Verifier{revoked: cfg.Revoked}
 	for _, key := range cfg.Keys {
 		if err := validKey(key); err != nil {
 			return nil, err
 		}
-		key = slices.Clone(key)
-		v.keys, v.macs = append(v.keys, key), append(v.macs, newMACKey(key))
+		v.keys.Keys = append(v.keys.Keys, slices.Clone(key))
 	}
-	if cfg.Cached <= 0 {
-		cfg.Cached = defaultCached
-	}
-	v.cache = newCache(cfg.Cached)
 	v.parser = jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(Leeway), jwt.WithStrictDecoding(),
 	)
-	return v, nil
+	var err error
+	v.cache, err = lru.New[string, Claims](cacheSize)
+	return v, err
 }
 
-// Verify returns what a token says, or one of the errors of this package.
+// Verify returns the claims of a token, or an error that is ErrInvalid, ErrExpired or ErrRevoked.
 func (v *Verifier) Verify(token string) (Claims, error) {
-	claims, known := v.cache.get(token)
-	if !known {
+	claims, cached := v.cache.Get(token)
+	if !cached {
 		var err error
 		if claims, err = v.parse(token); err != nil {
 			return Claims{}, err
 		}
-		v.cache.put(token, claims)
+		v.cache.Add(strings.Clone(token), claims) // the token may be part of a longer string
 	}
 	if !time.Now().Before(claims.Expires.Add(Leeway)) {
 		return Claims{}, ErrExpired
@@ -95,43 +89,33 @@ func (v *Verifier) Verify(token string) (Claims, error) {
 	return claims, nil
 }
 
-// parse checks everything but revocation.
+// parse checks everything except revocation.
 func (v *Verifier) parse(token string) (Claims, error) {
-	if claims, ok := v.parseOwn(token); ok {
-		return claims, nil
-	}
-	return v.parseAny(token)
-}
-
-// parseAny is parse by the library, for tokens of whatever shape.
-func (v *Verifier) parseAny(token string) (Claims, error) {
 	if len(token) > maxLength {
 		return Claims{}, ErrInvalid
 	}
-	var wire wireClaims
-	_, err := v.parser.ParseWithClaims(token, &wire, func(*jwt.Token) (any, error) {
-		return jwt.VerificationKeySet{Keys: v.keys}, nil
-	})
+	var parsed jwtClaims
+	_, err := v.parser.ParseWithClaims(token, &parsed, func(*jwt.Token) (any, error) { return v.keys, nil })
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return Claims{}, ErrExpired
 	case err != nil:
 		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return wire.claims()
+	return parsed.claims()
 }
 
-func (w *wireClaims) claims() (Claims, error) {
-	user, err := idgen.ParseID(w.Subject) // one spelling for each user
+func (p *jwtClaims) claims() (Claims, error) {
+	user, err := idgen.ParseID(p.Subject)
 	if err != nil {
 		return Claims{}, fmt.Errorf("%w: sub: %w", ErrInvalid, err)
 	}
-	if w.Role != User && w.Role != Admin {
+	if p.Role != User && p.Role != Admin {
 		return Claims{}, fmt.Errorf("%w: role is neither user nor admin", ErrInvalid)
 	}
-	c := Claims{User: service.UserID(user), Role: w.Role, ID: w.ID, Expires: w.ExpiresAt.Time}
-	if w.IssuedAt != nil {
-		c.Issued = w.IssuedAt.Time
+	c := Claims{User: service.UserID(user), Role: p.Role, ID: p.ID, Expires: p.ExpiresAt.Time}
+	if p.IssuedAt != nil {
+		c.Issued = p.IssuedAt.Time
 	}
 	return c, nil
 }
