@@ -18,17 +18,15 @@ import (
 // headerKey is the header by which a repeated request is known.
 const headerKey = "Idempotency-Key"
 
-// decode reads the body, which has to be an object with the given fields.
-func (h *Handler) decode(c *gin.Context, fields ...jsonbody.Field) error {
-	return h.decodeBody(c.Request, false, fields)
+// decode decodes the body into a struct; see jsonbody.Decode.
+func (h *Handler) decode(c *gin.Context, into any) error { return h.decodeBody(c.Request, false, into) }
+
+// decodeOptional also accepts a request without a body.
+func (h *Handler) decodeOptional(c *gin.Context, into any) error {
+	return h.decodeBody(c.Request, true, into)
 }
 
-// decodeOptional also takes a request without a body.
-func (h *Handler) decodeOptional(c *gin.Context, fields ...jsonbody.Field) error {
-	return h.decodeBody(c.Request, true, fields)
-}
-
-func (h *Handler) decodeBody(r *http.Request, optional bool, fields []jsonbody.Field) error {
+func (h *Handler) decodeBody(r *http.Request, optional bool, into any) error {
 	buffer := h.buffers.Get().(*[]byte)
 	defer h.buffers.Put(buffer)
 	body, err := h.readBody(r, *buffer)
@@ -40,7 +38,7 @@ func (h *Handler) decodeBody(r *http.Request, optional bool, fields []jsonbody.F
 	case !isJSON(r.Header):
 		return newProblem(codeMediaType, "the body must be JSON, with the header Content-Type: application/json")
 	}
-	return bodyProblem(jsonbody.Decode(body, fields...))
+	return bodyProblem(jsonbody.Decode(body, into))
 }
 
 // readBody reads the whole body into buffer, which is one byte longer than a body may be.
@@ -114,6 +112,6 @@ func idempotencyKey(header http.Header) (string, error) {
 	case 1:
 		return values[0], service.ValidRequestID(values[0])
 	default:
-		return "", invalid(headerKey, "must be there once")
+		return "", invalid(headerKey, "must not be repeated")
 	}
 }

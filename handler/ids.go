@@ -21,7 +21,7 @@ type idsAnswer struct {
 // makeIDs is POST /api/v1/admin/ids?n=: ids for somebody outside of the shop. They are unique whether they are used or
 // not.
 func (h *Handler) makeIDs(c *gin.Context) error {
-	if err := h.decodeOptional(c); err != nil {
+	if err := h.decodeOptional(c, &struct{}{}); err != nil {
 		return err
 	}
 	n := 1

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"seckill/handler/jsonbody"
 	"seckill/service"
 	"seckill/service/idgen"
 )
@@ -46,10 +45,13 @@ func viewOrder(o *service.Order) *orderView {
 
 // placeOrder is POST /api/v1/orders.
 func (h *Handler) placeOrder(c *gin.Context, user service.UserID) error {
-	req := service.PlaceRequest{UserID: user}
-	if err := h.decode(c, jsonbody.Field{Name: "voucher_id", Into: &req.VoucherID, Required: true}); err != nil {
+	var body struct {
+		VoucherID idgen.ID `json:"voucher_id"`
+	}
+	if err := h.decode(c, &body); err != nil {
 		return err
 	}
+	req := service.PlaceRequest{UserID: user, VoucherID: body.VoucherID}
 	var err error
 	if req.RequestID, err = idempotencyKey(c.Request.Header); err != nil {
 		return err
@@ -78,23 +80,26 @@ func (h *Handler) getOrder(c *gin.Context, user service.UserID) error {
 
 // payOrder is POST /api/v1/orders/{id}/pay.
 func (h *Handler) payOrder(c *gin.Context, user service.UserID) error {
-	var paymentID *string
-	if err := h.decodeOptional(c, jsonbody.Field{Name: "payment_id", Into: &paymentID}); err != nil {
+	var body struct {
+		PaymentID *string `json:"payment_id"`
+	}
+	if err := h.decodeOptional(c, &body); err != nil {
 		return err
 	}
-	if paymentID == nil {
-		paymentID = new(string)
-	} else if *paymentID == "" {
-		return invalid("payment_id", "must not be empty; leave it out if no money has moved")
+	paymentID := ""
+	if body.PaymentID != nil {
+		if paymentID = *body.PaymentID; paymentID == "" {
+			return invalid("payment_id", "must not be empty; leave it out if no money has moved")
+		}
 	}
 	return h.withOrder(c, func(ctx context.Context, id idgen.ID) (service.Order, error) {
-		return h.cfg.Shop.PayOrder(ctx, user, id, *paymentID)
+		return h.cfg.Shop.PayOrder(ctx, user, id, paymentID)
 	})
 }
 
 // cancelOrder is POST /api/v1/orders/{id}/cancel.
 func (h *Handler) cancelOrder(c *gin.Context, user service.UserID) error {
-	if err := h.decodeOptional(c); err != nil {
+	if err := h.decodeOptional(c, &struct{}{}); err != nil {
 		return err
 	}
 	return h.withOrder(c, func(ctx context.Context, id idgen.ID) (service.Order, error) {

@@ -91,7 +91,7 @@ type retryAnswer struct {
 
 // retryOutbox is POST /api/v1/admin/outbox/{id}/retry. Asking again does no harm.
 func (h *Handler) retryOutbox(c *gin.Context) error {
-	if err := h.decodeOptional(c); err != nil {
+	if err := h.decodeOptional(c, &struct{}{}); err != nil {
 		return err
 	}
 	id, err := pathID(c)

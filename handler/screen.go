@@ -9,7 +9,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"seckill/handler/board"
-	"seckill/handler/jsonbody"
 	"seckill/service"
 )
 
@@ -62,14 +61,16 @@ const maxMark = 80
 
 // markBoard is POST /api/v1/admin/board/marks.
 func (h *Handler) markBoard(c *gin.Context) error {
-	var text string
-	if err := h.decode(c, jsonbody.Field{Name: "text", Into: &text, Required: true}); err != nil {
+	var body struct {
+		Text string `json:"text"`
+	}
+	if err := h.decode(c, &body); err != nil {
 		return err
 	}
-	if n := len([]rune(text)); n == 0 || n > maxMark {
+	if n := len([]rune(body.Text)); n == 0 || n > maxMark {
 		return invalid("text", fmt.Sprintf("must have 1 to %d characters", maxMark))
 	}
-	h.cfg.Board.Mark(text)
+	h.cfg.Board.Mark(body.Text)
 	c.Status(http.StatusNoContent)
 	return nil
 }

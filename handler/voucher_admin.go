@@ -9,7 +9,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"seckill/handler/jsonbody"
 	"seckill/service"
 	"seckill/service/idgen"
 )
@@ -30,22 +29,24 @@ const (
 
 // createVoucher is POST /api/v1/admin/vouchers.
 func (h *Handler) createVoucher(c *gin.Context) error {
-	var v service.NewVoucher
-	var userLimit *int
-	var paySeconds *int64
-	if err := h.decode(c,
-		jsonbody.Field{Name: "title", Into: &v.Title, Required: true},
-		jsonbody.Field{Name: "price_cents", Into: &v.PriceCents, Required: true},
-		jsonbody.Field{Name: "stock", Into: &v.Stock, Required: true},
-		jsonbody.Field{Name: "user_limit", Into: &userLimit},
-		jsonbody.Field{Name: "pay_seconds", Into: &paySeconds},
-		jsonbody.Field{Name: "starts_at", Into: &v.StartsAt, Required: true},
-		jsonbody.Field{Name: "ends_at", Into: &v.EndsAt, Required: true},
-	); err != nil {
+	var body struct {
+		Title      string    `json:"title"`
+		PriceCents int64     `json:"price_cents"`
+		Stock      int64     `json:"stock"`
+		UserLimit  *int      `json:"user_limit"`
+		PaySeconds *int64    `json:"pay_seconds"`
+		StartsAt   time.Time `json:"starts_at"`
+		EndsAt     time.Time `json:"ends_at"`
+	}
+	if err := h.decode(c, &body); err != nil {
 		return err
 	}
-	v.UserLimit = orElse(userLimit, defaultUserLimit)
-	v.PayWithin = seconds(orElse(paySeconds, defaultPaySeconds))
+	v := service.NewVoucher{
+		Title: body.Title, PriceCents: body.PriceCents, Stock: body.Stock,
+		UserLimit: orElse(body.UserLimit, defaultUserLimit),
+		PayWithin: seconds(orElse(body.PaySeconds, defaultPaySeconds)),
+		StartsAt:  body.StartsAt, EndsAt: body.EndsAt,
+	}
 	ctx, cancel := within(c, h.cfg.RequestTimeout)
 	defer cancel()
 	voucher, err := h.cfg.Shop.CreateVoucher(ctx, v)
@@ -71,25 +72,27 @@ func seconds(n int64) time.Duration {
 
 // changeVoucher is PATCH /api/v1/admin/vouchers/{id}.
 func (h *Handler) changeVoucher(c *gin.Context) error {
-	var change service.VoucherChange
-	if err := h.decode(c,
-		jsonbody.Field{Name: "title", Into: &change.Title},
-		jsonbody.Field{Name: "price_cents", Into: &change.PriceCents},
-		jsonbody.Field{Name: "user_limit", Into: &change.UserLimit},
-		jsonbody.Field{Name: "starts_at", Into: &change.StartsAt},
-		jsonbody.Field{Name: "ends_at", Into: &change.EndsAt},
-	); err != nil {
+	var body struct {
+		Title      *string    `json:"title"`
+		PriceCents *int64     `json:"price_cents"`
+		UserLimit  *int       `json:"user_limit"`
+		StartsAt   *time.Time `json:"starts_at"`
+		EndsAt     *time.Time `json:"ends_at"`
+	}
+	if err := h.decode(c, &body); err != nil {
 		return err
 	}
 	return h.withVoucher(c, func(ctx context.Context, id idgen.ID) (service.Voucher, error) {
-		return h.cfg.Shop.ChangeVoucher(ctx, id, change)
+		return h.cfg.Shop.ChangeVoucher(ctx, id, service.VoucherChange(body))
 	})
 }
 
 // addStock is POST /api/v1/admin/vouchers/{id}/stock.
 func (h *Handler) addStock(c *gin.Context) error {
-	var units int64
-	if err := h.decode(c, jsonbody.Field{Name: "units", Into: &units, Required: true}); err != nil {
+	var body struct {
+		Units int64 `json:"units"`
+	}
+	if err := h.decode(c, &body); err != nil {
 		return err
 	}
 	key, err := idempotencyKey(c.Request.Header)
@@ -100,7 +103,7 @@ func (h *Handler) addStock(c *gin.Context) error {
 		key = rand.Text() // ours to know, so that an unknown outcome can be settled
 	}
 	return h.withVoucher(c, func(ctx context.Context, id idgen.ID) (service.Voucher, error) {
-		voucher, err := h.cfg.Shop.AddStock(ctx, id, units, key)
+		voucher, err := h.cfg.Shop.AddStock(ctx, id, body.Units, key)
 		return voucher, nameUnknown(err, key)
 	})
 }
@@ -118,7 +121,7 @@ func nameUnknown(err error, requestID string) error {
 
 // endSale is POST /api/v1/admin/vouchers/{id}/end.
 func (h *Handler) endSale(c *gin.Context) error {
-	if err := h.decodeOptional(c); err != nil {
+	if err := h.decodeOptional(c, &struct{}{}); err != nil {
 		return err
 	}
 	return h.withVoucher(c, h.cfg.Shop.EndSale)

@@ -1,37 +1,30 @@
-// Package jsonbody decodes the small JSON objects that clients of the shop send, and takes them at their word: one
-// object, members spelt exactly and once, values of the right type, nothing before or after. What encoding/json
-// overlooks (other case, repeated and unknown names, invalid UTF-8, trailing data) is refused with the reason.
-//
-// An object of strings and numbers never nests, so there is no depth to bound. Decoding allocates only what it returns.
+// Package jsonbody decodes the JSON object of a request strictly, with encoding/json/v2, and names the member that is
+// wrong. It refuses duplicate and unknown members, members in other case, null, invalid UTF-8, and data after the object.
 package jsonbody
 
 import (
-	"encoding/json"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"seckill/service/idgen"
 )
 
-// Field is a member that an object may have.
-type Field struct {
-	Name string
-	// Into points to where the value goes: *string, *int64, *idgen.ID (a string in JSON), *time.Time (RFC 3339), or a
-	// pointer to such a pointer (**string and so on, also **int), which stays nil if the member is absent.
-	Into     any
-	Required bool
-}
-
-// SyntaxError says that the text is not the object that was asked for, whatever its values mean.
+// SyntaxError reports a body that is not the expected object, whatever the values of its members.
 type SyntaxError struct {
-	Field   string // the member that is unknown or repeated, if that is what is wrong
+	Field   string // the unknown or duplicate member, or ""
 	Message string
 }
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// ValueError says that the value of a member cannot be used.
+// ValueError reports a member that is missing or has a value that cannot be used.
 type ValueError struct {
 	Field   string
 	Message string
@@ -39,154 +32,91 @@ type ValueError struct {
 
 func (e *ValueError) Error() string { return e.Field + " " + e.Message }
 
-// unfit copies the name, so that the compiler sees that fields do not outlive a call, and leaves them on the stack.
-func unfit(field, message string) error {
-	return &ValueError{Field: strings.Clone(field), Message: message}
-}
-
-// Decode reads an object with the given members, at most 64. The error is a *SyntaxError or a *ValueError. What was
-// decoded before an error stays in place. Nothing refers to body afterwards.
-func Decode(body []byte, fields ...Field) error {
-	s := scanner{text: body}
-	seen, err := s.object(fields)
-	if err == nil {
-		err = missing(fields, seen)
+// Decode decodes body into the struct that into points to; json tags name the members. A member is required unless its
+// field is a pointer. Times are converted to UTC. Errors are of type *SyntaxError or *ValueError; a syntax error
+// anywhere in the body is reported before any value error.
+func Decode(body []byte, into any) error {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(body, &members); err != nil {
+		return syntaxError(err)
 	}
-	if _, ok := err.(*ValueError); ok && !json.Valid(body) {
-		return &SyntaxError{Message: "the body is not valid JSON"} // further on, but it comes first
+	if members == nil { // the body is null
+		return notAnObject
 	}
-	return err
-}
-
-func missing(fields []Field, seen uint64) error {
-	for i := range fields {
-		if fields[i].Required && seen&(1<<i) == 0 {
-			return unfit(fields[i].Name, "is required")
+	var firstError error
+	for field, value := range reflect.ValueOf(into).Elem().Fields() {
+		name := field.Tag.Get("json")
+		text, present := members[name]
+		delete(members, name)
+		if err := decodeMember(name, text, present, value); firstError == nil {
+			firstError = err
 		}
 	}
-	return nil
+	if len(members) > 0 {
+		name := shorten(slices.Min(slices.Collect(maps.Keys(members))))
+		return &SyntaxError{Field: name, Message: fmt.Sprintf("unknown field %q", name)}
+	}
+	return firstError
 }
 
-// object reads the whole text as one object and returns a bit for each field that was there.
-func (s *scanner) object(fields []Field) (seen uint64, err error) {
-	if s.next() != '{' {
-		return 0, s.errorf("the body must be a JSON object")
-	}
-	s.pos++
-	for s.next() != '}' {
-		if seen != 0 {
-			if s.next() != ',' {
-				return 0, s.errorf("expected a comma or the end of the object")
-			}
-			s.pos++
-		}
-		i, err := s.name(fields, seen)
-		if err != nil {
-			return 0, err
-		}
-		if err := s.value(&fields[i]); err != nil {
-			return 0, err
-		}
-		seen |= 1 << i
-	}
-	s.pos++
-	if s.next(); s.pos < len(s.text) {
-		return 0, s.errorf("there is more after the end of the object")
-	}
-	return seen, nil
-}
-
-// name reads a member's name and the colon, and finds its field.
-func (s *scanner) name(fields []Field, seen uint64) (int, error) {
-	s.next()
-	name, err := s.string()
-	if err != nil {
-		return 0, err
-	}
-	i := 0
-	for i < len(fields) && fields[i].Name != string(name) {
-		i++
-	}
+func decodeMember(name string, text jsontext.Value, present bool, into reflect.Value) error {
 	switch {
-	case i == len(fields):
-		return 0, &SyntaxError{Field: short(name), Message: "unknown field " + strconv.Quote(short(name))}
-	case seen&(1<<i) != 0:
-		return 0, &SyntaxError{Field: string(name), Message: "the field " + string(name) + " is there twice"}
-	case s.next() != ':':
-		return 0, s.errorf("expected a colon after the field's name")
-	}
-	s.pos++
-	return i, nil
-}
-
-// short keeps a stranger's text from filling the answer.
-func short(name []byte) string {
-	const most = 64
-	runes := 0
-	for i := range string(name) {
-		if runes == most {
-			return string(name[:i]) + "…"
-		}
-		runes++
-	}
-	return string(name)
-}
-
-// value reads a member's value into its field.
-func (s *scanner) value(f *Field) error {
-	s.next()
-	switch into := f.Into.(type) {
-	case *idgen.ID, *string, *time.Time, **string, **time.Time:
-		text, err := s.stringValue(f.Name)
-		if err != nil {
-			return err
-		}
-		return setText(f, text)
-	case *int64:
-		return s.integer(f.Name, into)
-	case **int64:
-		*into = new(int64)
-		return s.integer(f.Name, *into)
-	case **int:
-		var n int64
-		if err := s.integer(f.Name, &n); err != nil {
-			return err
-		}
-		v := int(n)
-		if int64(v) != n {
-			return unfit(f.Name, "is out of range")
-		}
-		*into = &v
+	case !present && into.Kind() == reflect.Pointer:
 		return nil
+	case !present:
+		return &ValueError{name, "is required"}
+	case text.Kind() == jsontext.KindNull:
+		return &ValueError{name, "must not be null"}
 	}
-	panic("jsonbody: field " + f.Name + " decodes into an unsupported type")
-}
-
-func setText(f *Field, text []byte) error {
-	switch into := f.Into.(type) {
-	case *string:
-		*into = string(text)
-	case **string:
-		v := string(text)
-		*into = &v
-	case *idgen.ID:
-		if into.UnmarshalText(text) != nil {
-			return unfit(f.Name, "must be an id: a positive number in decimal digits, as a string")
-		}
+	target := into.Addr().Interface()
+	if err := json.Unmarshal(text, target); errors.Is(err, strconv.ErrRange) {
+		return &ValueError{name, "is out of range"}
+	} else if err != nil {
+		return &ValueError{name, "must be " + expected(target)}
+	}
+	switch t := target.(type) {
 	case *time.Time:
-		return setTime(f.Name, into, text)
+		*t = t.UTC()
 	case **time.Time:
-		*into = new(time.Time)
-		return setTime(f.Name, *into, text)
+		**t = (*t).UTC()
 	}
 	return nil
 }
 
-func setTime(name string, into *time.Time, text []byte) error {
-	var t time.Time
-	if t.UnmarshalText(text) != nil {
-		return unfit(name, "must be a time as in RFC 3339, for example 2026-11-11T00:00:00Z")
+// expected describes the values that target accepts.
+func expected(target any) string {
+	switch target.(type) {
+	case *idgen.ID, **idgen.ID:
+		return "an id: a positive number in decimal digits, as a string"
+	case *time.Time, **time.Time:
+		return "a time as in RFC 3339, for example 2026-11-11T00:00:00Z"
+	case *int, **int, *int64, **int64:
+		return "a whole number"
+	default:
+		return "a string"
 	}
-	*into = t.UTC()
-	return nil
+}
+
+var notAnObject = &SyntaxError{Message: "the body must be a JSON object"}
+
+func syntaxError(err error) error {
+	e, ok := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case !ok: // valid JSON, but an array, a string or a number
+		return notAnObject
+	case errors.Is(e.Err, jsontext.ErrDuplicateName):
+		name := shorten(e.JSONPointer.LastToken())
+		return &SyntaxError{Field: name, Message: fmt.Sprintf("duplicate field %q", name)}
+	default:
+		return &SyntaxError{Message: fmt.Sprintf("the body is not valid JSON: %s (at byte %d)", shorten(e.Err.Error()), e.ByteOffset)}
+	}
+}
+
+// shorten limits text of the client that is repeated in an answer.
+func shorten(text string) string {
+	const limit = 64
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return text
 }
