@@ -19,7 +19,7 @@ type Observer interface {
 // CodeReplayed is what Observer.Answered gets for a request whose order was there already. It is never an error.
 const CodeReplayed Code = "replayed"
 
-// NoObserver looks away.
+// NoObserver ignores all events.
 type NoObserver struct{}
 
 func (NoObserver) Answered(Code, time.Duration) {}

@@ -92,14 +92,14 @@ func (s *Snowflake) acquire(ctx context.Context) error {
 	grant, err := s.leases.Acquire(ctx, s.request())
 	took := s.clock.Mono() - sent
 	if err != nil {
-		s.observer(Event{Kind: LeaseFailed, Took: took, Err: err})
+		s.observer.IDEvent(Event{Kind: LeaseFailed, Took: took, Err: err})
 		return fmt.Errorf("lease a worker id: %w", err)
 	}
 	s.mu.Lock()
 	s.adopt(grant)
 	worker := s.streams[s.active].machine
 	s.mu.Unlock()
-	s.observer(Event{Kind: LeaseAcquired, Took: took, Worker: worker})
+	s.observer.IDEvent(Event{Kind: LeaseAcquired, Took: took, Worker: worker})
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (s *Snowflake) lose() {
 	s.deadline = 0
 	s.mu.Unlock()
 	if had {
-		s.observer(Event{Kind: LeaseLost, Err: ErrLeaseLost})
+		s.observer.IDEvent(Event{Kind: LeaseLost, Err: ErrLeaseLost})
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Snowflake) renew(ctx context.Context) error {
 		s.lose()
 		return err
 	case err != nil:
-		s.observer(Event{Kind: LeaseFailed, Took: took, Err: err})
+		s.observer.IDEvent(Event{Kind: LeaseFailed, Took: took, Err: err})
 		return fmt.Errorf("renew the lease on a worker id: %w", err)
 	}
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (s *Snowflake) renew(ctx context.Context) error {
 	s.deadline = sent + s.ttl*9/10
 	s.broadcast()
 	s.mu.Unlock()
-	s.observer(Event{Kind: LeaseRenewed, Took: took, Worker: s.streams[active].machine})
+	s.observer.IDEvent(Event{Kind: LeaseRenewed, Took: took, Worker: s.streams[active].machine})
 	return nil
 }
 

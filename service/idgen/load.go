@@ -62,7 +62,7 @@ func (s *Segment) settle(got Range, err error, took time.Duration) bool {
 	if err != nil {
 		event = Event{Kind: SegmentFailed, Took: took, Err: err}
 	}
-	s.observer(event)
+	s.observer.IDEvent(event)
 	return over
 }
 

@@ -2,17 +2,16 @@ package idgen
 
 import "time"
 
-// Observer is told what a generator meets on its way, for logs and counters. It is called on the goroutine that met it,
-// outside all locks, and must not block. Gauges are in the generators' Stats.
-type Observer func(Event)
-
-// orNobody is the observer, or one that does nothing if there is none.
-func orNobody(o Observer) Observer {
-	if o == nil {
-		return func(Event) {}
-	}
-	return o
+// Observer receives what happens inside a generator, for logs and counters. Gauges are in the generators' Stats.
+type Observer interface {
+	// IDEvent runs on the generator's goroutine, outside all locks. It must not block.
+	IDEvent(Event)
 }
+
+// NoObserver ignores all events. It is the default.
+type NoObserver struct{}
+
+func (NoObserver) IDEvent(Event) {}
 
 // Event is one observation. Fields that the kind does not mention are zero.
 type Event struct {
@@ -27,7 +26,7 @@ type Event struct {
 // EventKind says what happened. Its String is fit for a log line and a metric label.
 type EventKind int
 
-// What an Observer may be told.
+// The events an Observer may get.
 const (
 	ClockWait      EventKind = iota + 1 // the clock went back by a little (Step): calls wait for it
 	ClockAhead                          // the clock went back by more (Step): ids go on from the highest time used

@@ -27,7 +27,7 @@ func defaultSettings() settings {
 	return settings{
 		layout:    DefaultLayout(),
 		clock:     SystemClock(),
-		observer:  orNobody(nil),
+		observer:  NoObserver{},
 		tolerance: 5 * time.Millisecond,
 		burst:     100 * time.Millisecond,
 		maxAhead:  5 * time.Second,
@@ -49,8 +49,8 @@ func WithAnyDataCenter() Option { return func(s *settings) { s.dataCenter = -1 }
 // WithClock replaces the system's clock.
 func WithClock(c Clock) Option { return func(s *settings) { s.clock = c } }
 
-// WithObserver sets who is told about clock steps and leases.
-func WithObserver(o Observer) Option { return func(s *settings) { s.observer = orNobody(o) } }
+// WithObserver sets the observer of clock steps and leases.
+func WithObserver(o Observer) Option { return func(s *settings) { s.observer = o } }
 
 // WithOwner puts a name in front of the random owner that leases are taken under, so that people see in the store who
 // holds what. It need not be unique.

@@ -31,7 +31,7 @@ func newRig(t *testing.T, opts ...idgen.Option) *rig {
 // start makes a new generator on the rig's clock and store.
 func (r *rig) start(opts ...idgen.Option) {
 	r.t.Helper()
-	opts = append([]idgen.Option{idgen.WithClock(r.clock), idgen.WithObserver(r.observe)}, opts...)
+	opts = append([]idgen.Option{idgen.WithClock(r.clock), idgen.WithObserver(r)}, opts...)
 	gen, err := idgen.NewSnowflake(r.t.Context(), r.leases, opts...)
 	if err != nil {
 		r.t.Fatal(err)
@@ -39,7 +39,8 @@ func (r *rig) start(opts ...idgen.Option) {
 	r.gen = gen
 }
 
-func (r *rig) observe(e idgen.Event) {
+// IDEvent implements idgen.Observer.
+func (r *rig) IDEvent(e idgen.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -101,3 +102,9 @@ func onePair() idgen.Layout {
 	l.DataCenterBits, l.WorkerBits = 0, 1
 	return l
 }
+
+// observerFunc is a function as an idgen.Observer.
+type observerFunc func(idgen.Event)
+
+// IDEvent implements idgen.Observer.
+func (f observerFunc) IDEvent(e idgen.Event) { f(e) }

@@ -22,7 +22,7 @@ type segmentSettings struct {
 func defaultSegmentSettings() segmentSettings {
 	return segmentSettings{
 		clock:       SystemClock(),
-		observer:    orNobody(nil),
+		observer:    NoObserver{},
 		loadAt:      0.1,
 		minStep:     1000,
 		maxStep:     1_000_000,
@@ -56,9 +56,9 @@ func WithLoadTimeout(d time.Duration) SegmentOption {
 // WithSegmentClock replaces the system's clock.
 func WithSegmentClock(c Clock) SegmentOption { return func(s *segmentSettings) { s.clock = c } }
 
-// WithSegmentObserver sets who is told about loads.
+// WithSegmentObserver sets the observer of loads.
 func WithSegmentObserver(o Observer) SegmentOption {
-	return func(s *segmentSettings) { s.observer = orNobody(o) }
+	return func(s *segmentSettings) { s.observer = o }
 }
 
 func (s *segmentSettings) validate() error {

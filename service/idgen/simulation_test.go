@@ -137,7 +137,7 @@ func (s *simulation) options(in *instance) []idgen.Option {
 		idgen.WithLease(15*time.Second, reserve),
 		idgen.WithLayout(layout), idgen.WithClock(in.clock), idgen.WithOwner(in.name),
 		idgen.WithJitter(func(d time.Duration) time.Duration { return d * 7 / 10 }),
-		idgen.WithObserver(func(e idgen.Event) {
+		idgen.WithObserver(observerFunc(func(e idgen.Event) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.seen[e.Kind]++
@@ -146,7 +146,7 @@ func (s *simulation) options(in *instance) []idgen.Option {
 				in.grant = s.grants
 			}
 			in.switched = in.switched || e.Kind == idgen.WorkerSwitched || e.Kind == idgen.LeaseAcquired
-		}),
+		})),
 	}
 }
 

@@ -110,7 +110,7 @@ func (s *Snowflake) advance(ctx context.Context, used *window) error {
 	changed := s.changed
 	s.mu.Unlock()
 	for _, e := range seen {
-		s.observer(e)
+		s.observer.IDEvent(e)
 	}
 	if err != nil || wait == 0 {
 		return err

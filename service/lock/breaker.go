@@ -46,7 +46,7 @@ func (b *breaker) failed(cause error) {
 		b.retry = time.Now().Add(b.pause)
 	}
 	b.mu.Unlock()
-	if opened && b.changed != nil {
+	if opened {
 		b.changed(true, cause)
 	}
 }
@@ -60,7 +60,7 @@ func (b *breaker) answered() {
 	b.failures = 0
 	b.troubled.Store(false)
 	b.mu.Unlock()
-	if closed && b.changed != nil {
+	if closed {
 		b.changed(false, nil)
 	}
 }

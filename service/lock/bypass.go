@@ -14,9 +14,8 @@ type BypassOptions struct {
 	Failures int
 	// Pause is how long an open breaker leaves the backend alone before one caller probes it. Default 1 s.
 	Pause time.Duration
-	// Changed is called, if set, whenever the breaker opens (with the backend's last error) and closes (with nil).
-	// It is called on a caller's goroutine, outside any lock, and should return soon.
-	Changed func(open bool, cause error)
+	// Observer gets BreakerChanged. Default: NoObserver.
+	Observer Observer
 }
 
 // Bypass returns a Locker that grants without a lock while inner is unavailable, for callers whose correctness does not
@@ -34,10 +33,13 @@ func Bypass(inner Locker, opts BypassOptions) Locker {
 	if opts.Pause <= 0 {
 		opts.Pause = time.Second
 	}
+	if opts.Observer == nil {
+		opts.Observer = NoObserver{}
+	}
 	return &bypass{
 		inner:   inner,
 		timeout: WithTimeout(opts.Timeout),
-		breaker: breaker{limit: opts.Failures, pause: opts.Pause, probe: opts.Timeout, changed: opts.Changed},
+		breaker: breaker{limit: opts.Failures, pause: opts.Pause, probe: opts.Timeout, changed: opts.Observer.BreakerChanged},
 	}
 }
 

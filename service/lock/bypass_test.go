@@ -32,9 +32,9 @@ func TestBypassOpensProbesAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []string
 		backend := &scripted{answer: unavailable}
-		locker := Bypass(backend, BypassOptions{Failures: 2, Pause: time.Second, Changed: func(open bool, cause error) {
+		locker := Bypass(backend, BypassOptions{Failures: 2, Pause: time.Second, Observer: observerFuncs{changed: func(open bool, cause error) {
 			changes = append(changes, fmt.Sprintf("open=%t cause=%t", open, errors.Is(cause, ErrUnavailable)))
-		}})
+		}}})
 		acquire := func(wantBypassed bool, wantCalls int) {
 			t.Helper()
 			lease, err := locker.Acquire(t.Context(), "k", Try())
@@ -127,7 +127,7 @@ func TestBypassPassesOtherErrorsAndOptions(t *testing.T) {
 func TestObserveCountsOutcomes(t *testing.T) {
 	counts := map[Outcome]int{}
 	backend := &scripted{}
-	locker := Observe(Bypass(backend, BypassOptions{}), func(o Outcome, _ time.Duration) { counts[o]++ })
+	locker := Observe(Bypass(backend, BypassOptions{}), observerFuncs{locked: func(o Outcome) { counts[o]++ }})
 	for _, err := range []error{nil, ErrHeld, ErrUnavailable, context.Canceled, ErrClosed} {
 		backend.answer = func(Settings) error { return err }
 		if lease, _ := locker.Acquire(t.Context(), "k"); lease != nil && IsBypassed(lease) != (err == ErrUnavailable) {

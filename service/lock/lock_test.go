@@ -70,13 +70,22 @@ func TestDoReleasesOnPanic(t *testing.T) {
 	}
 }
 
+// observerFuncs is an Observer made of functions.
+type observerFuncs struct {
+	locked  func(Outcome)
+	changed func(open bool, cause error)
+}
+
+func (o observerFuncs) Locked(outcome Outcome, _ time.Duration) { o.locked(outcome) }
+func (o observerFuncs) BreakerChanged(open bool, cause error)   { o.changed(open, cause) }
+
 func TestObserveReportsLossOnce(t *testing.T) {
 	lost := 0
-	locker := Observe(fakeLocker{&fakeLease{err: ErrLost}}, func(o Outcome, _ time.Duration) {
+	locker := Observe(fakeLocker{&fakeLease{err: ErrLost}}, observerFuncs{locked: func(o Outcome) {
 		if o == Lost {
 			lost++
 		}
-	})
+	}})
 	lease, err := locker.Acquire(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +128,7 @@ func BenchmarkNone(b *testing.B) {
 }
 
 func BenchmarkObservedBypass(b *testing.B) {
-	locker := Observe(Bypass(None(), BypassOptions{}), func(Outcome, time.Duration) {})
+	locker := Observe(Bypass(None(), BypassOptions{}), NoObserver{})
 	b.ReportAllocs()
 	for b.Loop() {
 		lease, _ := locker.Acquire(b.Context(), "k", Try())

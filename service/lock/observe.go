@@ -37,27 +37,39 @@ func (o Outcome) String() string {
 	}
 }
 
-// Observe returns a Locker that reports to report what becomes of inner's locks: the outcome of each Acquire with the
-// time that it took, and each lease whose Release finds the lock lost, with the time that it was held. It calls report
-// on the caller's goroutine. Closing it closes inner.
-func Observe(inner Locker, report func(outcome Outcome, took time.Duration)) Locker {
-	return &observed{inner: inner, report: report}
+// Observer receives what happens to locks, for metrics and logs. Its methods run on the caller's goroutine, outside all
+// locks. They must not block and must be safe for concurrent use.
+type Observer interface {
+	// Locked reports the outcome of an Acquire and the time it took; for Lost, the time the lock was held.
+	Locked(outcome Outcome, took time.Duration)
+	// BreakerChanged reports that a Bypass stops using its backend (open, with the backend's last error) or uses it again.
+	BreakerChanged(open bool, cause error)
 }
 
+// NoObserver ignores all events.
+type NoObserver struct{}
+
+func (NoObserver) Locked(Outcome, time.Duration) {}
+func (NoObserver) BreakerChanged(bool, error)    {}
+
+// Observe returns a Locker that reports the outcome of each Acquire on inner, and each lease whose Release finds the lock
+// lost. Closing it closes inner.
+func Observe(inner Locker, observer Observer) Locker { return &observed{inner, observer} }
+
 type observed struct {
-	inner  Locker
-	report func(Outcome, time.Duration)
+	inner    Locker
+	observer Observer
 }
 
 func (o *observed) Acquire(ctx context.Context, key string, opts ...Option) (Lease, error) {
 	start := time.Now()
 	lease, err := o.inner.Acquire(ctx, key, opts...)
 	now := time.Now()
-	o.report(OutcomeOf(lease, err), now.Sub(start))
+	o.observer.Locked(OutcomeOf(lease, err), now.Sub(start))
 	if err != nil {
 		return nil, err
 	}
-	return &observedLease{Lease: lease, since: now, report: o.report}, nil
+	return &observedLease{Lease: lease, since: now, observer: o.observer}, nil
 }
 
 func (o *observed) Close() error { return o.inner.Close() }
@@ -80,15 +92,15 @@ func OutcomeOf(lease Lease, err error) Outcome {
 
 type observedLease struct {
 	Lease
-	since  time.Time
-	report func(Outcome, time.Duration)
+	since    time.Time
+	observer Observer // nil: the loss was reported
 }
 
 func (l *observedLease) Release(ctx context.Context) error {
 	err := l.Lease.Release(ctx)
-	if errors.Is(err, ErrLost) && l.report != nil {
-		l.report(Lost, time.Since(l.since))
-		l.report = nil // Release is idempotent, so is its report; a lease has one owner
+	if errors.Is(err, ErrLost) && l.observer != nil {
+		l.observer.Locked(Lost, time.Since(l.since))
+		l.observer = nil // Release is idempotent, so is its report; a lease has one owner
 	}
 	return err
 }

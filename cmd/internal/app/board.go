@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -108,11 +109,18 @@ func (w orderWatch) Expired(orders int) {
 }
 
 // lockWatch does so of locks.
-func lockWatch(m *metrics) func(lock.Outcome, time.Duration) {
-	return func(outcome lock.Outcome, took time.Duration) {
-		m.locked(outcome, took)
-		m.meter.Locked(outcome, took)
-	}
+type lockWatch struct {
+	*metrics
+	log *slog.Logger
+}
+
+func (w lockWatch) Locked(outcome lock.Outcome, took time.Duration) {
+	w.locked(outcome, took)
+	w.meter.Locked(outcome, took)
+}
+
+func (w lockWatch) BreakerChanged(open bool, cause error) {
+	breakerChanged(w.metrics, w.log, open, cause)
 }
 
 // relayWatch does so of events on their way. What only metrics want to know comes from the embedded type.

@@ -19,13 +19,7 @@ import (
 
 // openIDs starts the generator that the options name.
 func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
-	journal := &idLog{log: log}
-	observe := func(e idgen.Event) {
-		m.idEvent(e)
-		m.meter.IDs(e)
-		journal.event(e)
-	}
-	ids, err := newIDs(ctx, opts, b, m, observe, s)
+	ids, err := newIDs(ctx, opts, b, m, &idLog{metrics: m, log: log}, s)
 	if errors.Is(err, idgen.ErrCounterLost) {
 		err = fmt.Errorf("%w; if you know why, `seckill ids restore` goes on above what was given away", err)
 	}
@@ -91,11 +85,14 @@ const redisIDKey = "ids:seckill"
 
 // idLog writes down what a generator meets. A failure that is tried again every second is told once.
 type idLog struct {
+	*metrics
 	log     *slog.Logger
 	failing atomic.Bool
 }
 
-func (l *idLog) event(e idgen.Event) {
+func (l *idLog) IDEvent(e idgen.Event) {
+	l.idEvent(e)
+	l.meter.IDs(e)
 	switch e.Kind {
 	case idgen.LeaseRenewed, idgen.SegmentLoaded:
 		if l.failing.Swap(false) {

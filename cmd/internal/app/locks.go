@@ -21,11 +21,10 @@ func openLocker(opts *Options, b backends, m *metrics, log *slog.Logger, s *stac
 	if opts.Lock.Lock != "none" {
 		if !opts.Lock.LockRequired {
 			locker = lock.Bypass(locker, lock.BypassOptions{
-				Timeout: opts.lockTimeout(),
-				Changed: func(open bool, cause error) { breakerChanged(m, log, open, cause) },
+				Timeout: opts.lockTimeout(), Observer: lockWatch{m, log},
 			})
 		}
-		locker = lock.Observe(locker, lockWatch(m))
+		locker = lock.Observe(locker, lockWatch{m, log})
 	}
 	s.onClose("locks", func(context.Context) error { return locker.Close() })
 	return locker, nil

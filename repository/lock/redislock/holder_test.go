@@ -119,13 +119,21 @@ func TestRenewalEndsWithRelease(t *testing.T) {
 	}
 }
 
+// breakerChanges is a lock.Observer that passes on what the breaker does.
+type breakerChanges struct {
+	lock.NoObserver
+	changes chan bool
+}
+
+func (c breakerChanges) BreakerChanged(open bool, _ error) { c.changes <- open }
+
 // TestBypass drives the breaker with a real outage.
 func TestBypass(t *testing.T) {
 	server := redistest.Start(t)
 	changes := make(chan bool, 10)
 	l := lock.Bypass(newLocker(t, server.Addr, redislock.Options{}), lock.BypassOptions{
-		Pause:   50 * time.Millisecond,
-		Changed: func(open bool, _ error) { changes <- open },
+		Pause:    50 * time.Millisecond,
+		Observer: breakerChanges{changes: changes},
 	})
 	acquire := func() bool {
 		t.Helper()
