@@ -25,7 +25,7 @@ var rules = []rule{
 	{"service/lock/locktest", testSuite},
 	{"service/idgen/idgentest", testSuite},
 	{"service/outbox/brokertest", testSuite},
-	{"service/lock/keeper", []string{"seckill/service/lock"}},
+	{"service/lock/lockcore", []string{"seckill/service/lock"}},
 	{"service/lock/lesson", []string{"seckill/service/lock"}},
 	{"service/lock", nil},
 	{"service/idgen", nil},

@@ -9,18 +9,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // backend takes locks in Redis.
 type backend struct {
-	opts     Options
-	pipe     *pipe
-	signals  *signals
-	scripts  scripts
-	fences   *fences
-	sharded  any // "1" in a cluster
-	giveBack func(free func() error)
+	opts    Options
+	pipe    *pipe
+	signals *signals
+	scripts scripts
+	fences  *fences
+	sharded any // "1" in a cluster
 
 	process string // this process's part of the owners' names
 	count   atomic.Uint64
@@ -45,8 +44,8 @@ func newBackend(client redis.UniversalClient, opts Options) *backend {
 	return b
 }
 
-// Take implements keeper.Backend: it asks until the lock is granted, or the wait is over.
-func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) {
+// Acquire implements lockcore.Backend: it asks until the lock is granted, or the wait is over.
+func (b *backend) Acquire(ctx context.Context, h *lockcore.Hold) (lockcore.Grant, error) {
 	g := b.newGrant(h)
 	var t *topic
 	defer func() {
@@ -58,7 +57,7 @@ func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error
 		g.sent = time.Now()
 		a, err := g.ask(ctx, b.scripts.acquire, g.sent.Add(h.Settings.Timeout), g.ms, nil)
 		if err != nil {
-			g.abandon(a)
+			g.abandon(h, a)
 			return nil, err
 		}
 		if a.n > 0 {
@@ -80,24 +79,12 @@ func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error
 // await returns when it is worth asking again: at the news of a release, at the confirmation that news will come (the
 // release may have been between the last answer and the subscription), when the holder's lease runs out, and otherwise
 // at each poll.
-func (b *backend) await(ctx context.Context, h *keeper.Hold, t *topic, left time.Duration) error {
+func (b *backend) await(ctx context.Context, h *lockcore.Hold, t *topic, left time.Duration) error {
 	wait := b.opts.Poll
 	if left > 0 {
 		wait = min(wait, left+time.Millisecond)
 	}
-	timer := startTimer(wait)
-	defer stopTimer(timer)
-	select {
-	case <-t.news:
-	case <-timer.C:
-	case <-ctx.Done():
-		return keeper.Ended(ctx)
-	case <-h.Expired():
-		return lock.ErrHeld
-	case <-h.Closed():
-		return lock.ErrClosed
-	}
-	return nil
+	return lockcore.Wait(ctx, h, t.news, wait)
 }
 
 // grant is a lock in Redis, or what may become one.
@@ -111,7 +98,7 @@ type grant struct {
 	token   uint64
 }
 
-func (b *backend) newGrant(h *keeper.Hold) *grant {
+func (b *backend) newGrant(h *lockcore.Hold) *grant {
 	owner := b.process + strconv.FormatUint(b.count.Add(1), 10)
 	g := &grant{backend: b, key: h.Key, owner: owner, ms: b.lease, lease: b.opts.Lease}
 	if d := h.Settings.Lease; d > 0 {
@@ -127,36 +114,36 @@ func (g *grant) ask(ctx context.Context, s *script, by time.Time, second, third 
 }
 
 // abandon takes back what an acquisition without an answer may have taken, or may yet take while it is pending.
-func (g *grant) abandon(a answer) {
+func (g *grant) abandon(h *lockcore.Hold, a answer) {
 	if !a.maybe {
 		return
 	}
-	g.backend.giveBack(func() error {
+	h.ReleaseLater(func() error {
 		if a.pending != nil {
 			<-a.pending // the client's timeouts bound it
 		}
-		return g.Free()
+		return g.Release()
 	})
 }
 
-// Token implements keeper.Grant.
+// Token implements lockcore.Grant.
 func (g *grant) Token() (uint64, bool) { return g.token, true }
 
-// Until implements keeper.Grant.
-func (g *grant) Until() time.Time { return g.trusted(g.sent) }
+// ValidUntil implements lockcore.Grant.
+func (g *grant) ValidUntil() time.Time { return g.trusted(g.sent) }
 
 // trusted returns how long a lease counts that began at sent, or later: the server's clock may be faster than ours by a
 // hundredth.
 func (g *grant) trusted(sent time.Time) time.Time { return sent.Add(g.lease - g.lease/100) }
 
-// Renew implements keeper.Grant.
+// Renew implements lockcore.Grant.
 func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
 	sent := time.Now()
 	return g.trusted(sent), g.hold(ctx, "0", g.ms, by)
 }
 
-// Note implements keeper.Grant.
-func (g *grant) Note(ctx context.Context, depth int, by time.Time) error {
+// SetDepth implements lockcore.Grant.
+func (g *grant) SetDepth(ctx context.Context, depth int, by time.Time) error {
 	return g.hold(ctx, strconv.Itoa(depth), "0", by)
 }
 
@@ -169,8 +156,8 @@ func (g *grant) hold(ctx context.Context, depth string, lease any, by time.Time)
 	return err
 }
 
-// Free implements keeper.Grant. It has a time of its own: the caller's context may well be over.
-func (g *grant) Free() error {
+// Release implements lockcore.Grant. It has a time of its own: the caller's context may well be over.
+func (g *grant) Release() error {
 	b := g.backend
 	by := time.Now().Add(b.opts.Timeout)
 	a, err := g.ask(context.Background(), b.scripts.release, by, channel(g.key), b.sharded)

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // answer is what came of running a script.
@@ -57,7 +57,7 @@ func (b *backend) exchange(ctx context.Context, r request, deadline time.Time) (
 // pause waits before the next attempt. The first one follows at once: the usual cause is a pooled connection that the
 // server closed long ago. It returns an error if there is no time, or no point, for another.
 func pause(ctx context.Context, attempt int, deadline time.Time, cause error) error {
-	if err := keeper.Ended(ctx); err != nil {
+	if err := lockcore.Ended(ctx); err != nil {
 		return err
 	}
 	wait := time.Duration(attempt) * 20 * time.Millisecond
@@ -73,7 +73,7 @@ func pause(ctx context.Context, attempt int, deadline time.Time, cause error) er
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return keeper.Ended(ctx)
+		return lockcore.Ended(ctx)
 	}
 }
 

@@ -82,17 +82,6 @@ func TestInnerLeaseForgotten(t *testing.T) {
 	})
 }
 
-func TestMaxHold(t *testing.T) {
-	r := newRig(t, redislock.Options{MaxHold: testLease})
-	start := time.Now()
-	lease := mustAcquire(t, r.locker)
-	awaitLoss(t, lease)
-	if d := time.Since(start); d < testLease || d > 2*testLease+300*time.Millisecond {
-		t.Errorf("held for %v, with a bound of %v", d, testLease)
-	}
-	mustRelease(t, mustAcquire(t, r.other))
-}
-
 func TestHolderPaused(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	holdertest.Paused(t, "TestHolderProcess", r.server.Addr, r.other)

@@ -15,15 +15,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // Options tune a Locker. The zero value of each field stands for the default named with it.
 type Options struct {
 	// Lease is how long a lock outlives its last renewal. It is renewed at a third of that. Default 30 s.
 	Lease time.Duration
-	// MaxHold bounds how long a hold is renewed, whatever its holder does. Default: no bound.
-	MaxHold time.Duration
 	// Poll is how often a waiter asks, should the news of a release not reach it. Default 250 ms.
 	Poll time.Duration
 	// Timeout bounds the answer of Redis to one question, repeated attempts included. Default 1 s.
@@ -50,7 +48,7 @@ func (o Options) withDefaults() Options {
 // Locker is a lock.Locker over Redis. However many goroutines want a key, Redis sees one of this process's; the others
 // queue here, first come, first served.
 type Locker struct {
-	*keeper.Keeper
+	*lockcore.Core
 	backend *backend
 }
 
@@ -60,14 +58,13 @@ var _ lock.Locker = (*Locker)(nil)
 func New(client redis.UniversalClient, opts Options) *Locker {
 	opts = opts.withDefaults()
 	b := newBackend(client, opts)
-	k := keeper.New(b, keeper.Options{Lease: opts.Lease, MaxHold: opts.MaxHold, Timeout: opts.Timeout, Queue: true})
-	b.giveBack = k.GiveBack
-	return &Locker{Keeper: k, backend: b}
+	core := lockcore.New(b, lockcore.Options{Lease: opts.Lease, Timeout: opts.Timeout, Queue: true})
+	return &Locker{Core: core, backend: b}
 }
 
 // Close implements lock.Locker. It takes about Options.Timeout at most. It does not close the client.
 func (l *Locker) Close() error {
-	err := l.Keeper.Close()
+	err := l.Core.Close()
 	l.backend.signals.close()
 	l.backend.pipe.close()
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // pipe sends requests, and lets those that come at the same time share a batch. Nobody waits for a batch to fill: it
@@ -53,7 +53,7 @@ func (p *pipe) do(ctx context.Context, r *request, deadline time.Time) (pending 
 	case <-r.done:
 		return nil, r.err
 	case <-ctx.Done():
-		return r.done, keeper.Ended(ctx)
+		return r.done, lockcore.Ended(ctx)
 	case <-timer.C:
 		return r.done, fmt.Errorf("%w: no answer in time", lock.ErrUnavailable)
 	}

@@ -11,15 +11,14 @@ import (
 	pools "github.com/go-redsync/redsync/v4/redis"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // backend takes locks on a majority of the nodes.
 type backend struct {
-	config   Config
-	sync     *redsync.Redsync
-	nodes    int
-	giveBack func(free func() error)
+	config Config
+	sync   *redsync.Redsync
+	nodes  int
 }
 
 func newBackend(c Config, nodes []*node) *backend {
@@ -30,38 +29,23 @@ func newBackend(c Config, nodes []*node) *backend {
 	return &backend{config: c, sync: redsync.New(all...), nodes: len(nodes)}
 }
 
-// Take implements keeper.Backend.
-func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) {
+// Acquire implements lockcore.Backend.
+func (b *backend) Acquire(ctx context.Context, h *lockcore.Hold) (lockcore.Grant, error) {
 	g := b.newGrant(h)
 	for {
-		err := g.try(ctx)
-		if ended := keeper.Ended(ctx); ended != nil && err == nil {
-			b.giveBack(g.Free)
+		err := g.try(ctx, h)
+		if ended := lockcore.Ended(ctx); ended != nil && err == nil {
+			h.ReleaseLater(g.Release)
 			return nil, ended
 		}
 		if err == nil || !errors.Is(err, lock.ErrHeld) || h.Settings.Try {
 			return g, err
 		}
-		if err := b.pause(ctx, h); err != nil {
+		pause := 10*time.Millisecond + rand.N(30*time.Millisecond) // random, so that contenders do not collide again
+		if err := lockcore.Wait[any](ctx, h, nil, pause); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// pause waits between two attempts, for a random time, so that contenders who got a part each don't meet again.
-func (b *backend) pause(ctx context.Context, h *keeper.Hold) error {
-	timer := time.NewTimer(10*time.Millisecond + rand.N(30*time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return keeper.Ended(ctx)
-	case <-h.Expired():
-		return lock.ErrHeld
-	case <-h.Closed():
-		return lock.ErrClosed
-	}
-	return nil
 }
 
 // grant is a lock on a majority, or what may become one.
@@ -72,7 +56,7 @@ type grant struct {
 	budget   time.Duration
 }
 
-func (b *backend) newGrant(h *keeper.Hold) *grant {
+func (b *backend) newGrant(h *lockcore.Hold) *grant {
 	lease, validity := b.config.Lease, b.config.MinValidity
 	if d := h.Settings.Lease; d > 0 {
 		lease, validity = d, d/2
@@ -88,7 +72,7 @@ func (b *backend) newGrant(h *keeper.Hold) *grant {
 }
 
 // try asks all nodes once. What was got in vain is freed on a context of its own; so is a lock with too little left.
-func (g *grant) try(ctx context.Context) error {
+func (g *grant) try(ctx context.Context, h *lockcore.Hold) error {
 	err := g.mutex.TryLockContext(context.WithoutCancel(ctx))
 	if err != nil {
 		if _, failed := votes(err); g.backend.nodes-failed >= g.backend.quorum() && !errors.Is(err, redsync.ErrFailed) {
@@ -97,7 +81,7 @@ func (g *grant) try(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", lock.ErrUnavailable, err)
 	}
 	if left := time.Until(g.mutex.Until()); left < g.validity {
-		g.backend.giveBack(g.Free)
+		h.ReleaseLater(g.Release)
 		return fmt.Errorf("%w: of the lease only %v were left", lock.ErrUnavailable, left)
 	}
 	return nil
@@ -125,13 +109,13 @@ func votes(err error) (refused, failed int) {
 	return 0, 0
 }
 
-// Token implements keeper.Grant: there is none. Independent servers have no common order to number grants by.
+// Token implements lockcore.Grant: there is none. Independent servers have no common order to number grants by.
 func (g *grant) Token() (uint64, bool) { return 0, false }
 
-// Until implements keeper.Grant.
-func (g *grant) Until() time.Time { return g.mutex.Until() }
+// ValidUntil implements lockcore.Grant.
+func (g *grant) ValidUntil() time.Time { return g.mutex.Until() }
 
-// Renew implements keeper.Grant.
+// Renew implements lockcore.Grant.
 func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
 	ctx, cancel := context.WithDeadline(ctx, sooner(by, time.Now().Add(g.budget)))
 	defer cancel()
@@ -142,13 +126,13 @@ func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
 	return time.Time{}, g.verdict(err)
 }
 
-// Note implements keeper.Grant. The nodes don't know the depth, but whether the lock is there.
-func (g *grant) Note(ctx context.Context, _ int, by time.Time) error {
+// SetDepth implements lockcore.Grant. The nodes don't know the depth, but whether the lock is there.
+func (g *grant) SetDepth(ctx context.Context, _ int, by time.Time) error {
 	asked, cancel := context.WithDeadline(context.WithoutCancel(ctx), sooner(by, time.Now().Add(g.budget)))
 	defer cancel()
 	//lint:ignore SA1019 Until knows only this process's side; here the nodes are asked, and the deadline is checked apart
 	ok, err := g.mutex.ValidContext(asked)
-	if ended := keeper.Ended(ctx); ended != nil {
+	if ended := lockcore.Ended(ctx); ended != nil {
 		return ended
 	}
 	if ok {
@@ -157,8 +141,8 @@ func (g *grant) Note(ctx context.Context, _ int, by time.Time) error {
 	return g.verdict(err)
 }
 
-// Free implements keeper.Grant.
-func (g *grant) Free() error {
+// Release implements lockcore.Grant.
+func (g *grant) Release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.budget)
 	defer cancel()
 	ok, err := g.mutex.UnlockContext(ctx)

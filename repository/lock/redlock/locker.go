@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // Config says where the servers are, and tunes the Locker. The zero value of each field that has a default stands for it.
@@ -28,8 +28,6 @@ type Config struct {
 
 	// Lease is how long a lock outlives its last renewal. It is renewed at a third of that. Default 30 s.
 	Lease time.Duration
-	// MaxHold bounds how long a hold is renewed, whatever its holder does. Default: no bound.
-	MaxHold time.Duration
 	// Budget is how long one server may take to answer. The servers are asked at the same time, so a server that hangs
 	// costs this much at most, and then nothing for a while. Default 50 ms.
 	Budget time.Duration
@@ -59,7 +57,7 @@ func (c Config) withDefaults() Config {
 // others queue, first come, first served. It finds out by asking, every few dozen milliseconds, that another process
 // has released a lock.
 type Locker struct {
-	*keeper.Keeper
+	*lockcore.Core
 	nodes []*node
 }
 
@@ -80,14 +78,13 @@ func New(c Config) (*Locker, error) {
 		nodes[i] = newNode(addr, c, shared)
 	}
 	b := newBackend(c, nodes)
-	k := keeper.New(b, keeper.Options{Lease: c.Lease, MaxHold: c.MaxHold, Timeout: c.Budget, Queue: true})
-	b.giveBack = k.GiveBack
-	return &Locker{Keeper: k, nodes: nodes}, nil
+	core := lockcore.New(b, lockcore.Options{Lease: c.Lease, Timeout: c.Budget, Queue: true})
+	return &Locker{Core: core, nodes: nodes}, nil
 }
 
 // Close implements lock.Locker. It also closes the connections.
 func (l *Locker) Close() error {
-	err := l.Keeper.Close()
+	err := l.Core.Close()
 	for _, n := range l.nodes {
 		if closed := n.client.Close(); !errors.Is(closed, redis.ErrClosed) {
 			err = errors.Join(err, closed)

@@ -9,18 +9,17 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // backend takes locks in ZooKeeper.
 type backend struct {
-	config   Config
-	session  *session
-	giveBack func(free func() error)
+	config  Config
+	session *session
 }
 
-// Take implements keeper.Backend.
-func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) {
+// Acquire implements lockcore.Backend.
+func (b *backend) Acquire(ctx context.Context, h *lockcore.Hold) (lockcore.Grant, error) {
 	for {
 		g, err := b.attempt(ctx, h)
 		if err == nil {
@@ -34,7 +33,7 @@ func (b *backend) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error
 }
 
 // attempt queues with a new node until it is the first.
-func (b *backend) attempt(ctx context.Context, h *keeper.Hold) (*grant, error) {
+func (b *backend) attempt(ctx context.Context, h *lockcore.Hold) (*grant, error) {
 	n := newNode(b.session, b.config.Root, h.Key)
 	by := time.Now().Add(h.Settings.Timeout)
 	if h.Settings.Try {
@@ -61,7 +60,7 @@ func (b *backend) attempt(ctx context.Context, h *keeper.Hold) (*grant, error) {
 }
 
 // queue waits until n is the first.
-func (b *backend) queue(ctx context.Context, h *keeper.Hold, n *node) (*grant, error) {
+func (b *backend) queue(ctx context.Context, h *lockcore.Hold, n *node) (*grant, error) {
 	for {
 		sent := time.Now()
 		before, err := n.place(ctx, sent.Add(h.Settings.Timeout))
@@ -81,7 +80,7 @@ func (b *backend) queue(ctx context.Context, h *keeper.Hold, n *node) (*grant, e
 }
 
 // until returns how long a lock can be trusted that was seen at that time.
-func (b *backend) until(h *keeper.Hold, sent time.Time) time.Time {
+func (b *backend) until(h *lockcore.Hold, sent time.Time) time.Time {
 	until := b.session.trusted(sent)
 	if d := h.Settings.Lease; d > 0 && until.After(sent.Add(d)) {
 		until = sent.Add(d)
@@ -91,7 +90,7 @@ func (b *backend) until(h *keeper.Hold, sent time.Time) time.Time {
 
 // watch returns when it is worth looking again: when the node before has gone, and otherwise at each poll, should the
 // watch have been lost.
-func (b *backend) watch(ctx context.Context, h *keeper.Hold, before string) error {
+func (b *backend) watch(ctx context.Context, h *lockcore.Hold, before string) error {
 	gone, err := retry(ctx, b.session, time.Now().Add(h.Settings.Timeout), func() (<-chan zk.Event, error) {
 		_, _, gone, err := b.session.GetW(before)
 		return gone, err
@@ -102,35 +101,23 @@ func (b *backend) watch(ctx context.Context, h *keeper.Hold, before string) erro
 	if err != nil {
 		return err
 	}
-	timer := time.NewTimer(b.config.Poll)
-	defer timer.Stop()
-	select {
-	case <-gone:
-	case <-timer.C:
-	case <-ctx.Done():
-		return keeper.Ended(ctx)
-	case <-h.Expired():
-		return lock.ErrHeld
-	case <-h.Closed():
-		return lock.ErrClosed
-	}
-	return nil
+	return lockcore.Wait(ctx, h, gone, b.config.Poll)
 }
 
 // abandon removes a node that is not wanted any more, or that may come into being until under is closed.
-func (b *backend) abandon(h *keeper.Hold, n *node, under pending) {
+func (b *backend) abandon(h *lockcore.Hold, n *node, under pending) {
 	if under == nil {
 		if err := n.remove(); errors.Is(err, lock.ErrUnavailable) {
-			b.giveBack(n.remove)
+			h.ReleaseLater(n.remove)
 		}
 		return
 	}
-	b.giveBack(func() error {
+	h.ReleaseLater(func() error {
 		select {
 		case <-under: // the client ends it at the latest when it finds the connection dead
 			return n.remove()
-		case <-h.Closed():
-			return nil // the session's end removes it
+		case <-h.Closed(): // the session's end removes the node
+			return nil
 		}
 	})
 }
@@ -138,29 +125,29 @@ func (b *backend) abandon(h *keeper.Hold, n *node, under pending) {
 // grant is a lock in ZooKeeper.
 type grant struct {
 	node  *node
-	hold  *keeper.Hold
+	hold  *lockcore.Hold
 	until time.Time
 }
 
-// Token implements keeper.Grant.
+// Token implements lockcore.Grant.
 func (g *grant) Token() (uint64, bool) { return g.node.token, true }
 
-// Until implements keeper.Grant.
-func (g *grant) Until() time.Time { return g.until }
+// ValidUntil implements lockcore.Grant.
+func (g *grant) ValidUntil() time.Time { return g.until }
 
-// Renew implements keeper.Grant: an answer from the server is what prolongs the session.
+// Renew implements lockcore.Grant: an answer from the server is what prolongs the session.
 func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
 	sent := time.Now()
 	return g.node.session.trusted(sent), lostOr(g.node.identify(ctx, by))
 }
 
-// Note implements keeper.Grant. ZooKeeper doesn't know the depth, but whether the node is there.
-func (g *grant) Note(ctx context.Context, _ int, by time.Time) error {
+// SetDepth implements lockcore.Grant. ZooKeeper doesn't know the depth, but whether the node is there.
+func (g *grant) SetDepth(ctx context.Context, _ int, by time.Time) error {
 	return lostOr(g.node.identify(ctx, by))
 }
 
-// Free implements keeper.Grant.
-func (g *grant) Free() error {
+// Release implements lockcore.Grant.
+func (g *grant) Release() error {
 	g.node.session.strike(g.hold)
 	return g.node.remove()
 }

@@ -1,6 +1,6 @@
 // Package zklock keeps locks in ZooKeeper: ephemeral sequential nodes below a node for each lock. The first is the
 // holder's, and each waiter watches the one before its own, so that a release wakes one waiter.
-// https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
+// https://zoolockcore.apache.org/doc/current/recipes.html#sc_recipes_Locks
 //
 // A lock lasts as long as the session, which all locks of a Locker share. Its fencing token is the transaction number of
 // the node's creation (czxid), which rises over everything that the ensemble does.
@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // Config says where ZooKeeper is, and tunes the Locker. The zero value of each field that has a default stands for it.
@@ -25,8 +25,6 @@ type Config struct {
 	// Session is the session's timeout: how long a lock outlives a holder that is gone, and the most that an explicit
 	// lease can last. The servers have to allow it, see their minSessionTimeout and maxSessionTimeout. Default 10 s.
 	Session time.Duration
-	// MaxHold bounds how long a hold is kept, whatever its holder does. Default: no bound.
-	MaxHold time.Duration
 	// Poll is how often a waiter looks, should no watch wake it. Default: half of the session's timeout.
 	Poll time.Duration
 	// Timeout bounds the answer of ZooKeeper to one question, repeated attempts included. Default 1 s.
@@ -50,7 +48,7 @@ func (c Config) withDefaults() Config {
 
 // Locker is a lock.Locker over ZooKeeper. Waiters of all processes get in first come, first served.
 type Locker struct {
-	*keeper.Keeper
+	*lockcore.Core
 	session *session
 	root    string
 }
@@ -71,14 +69,13 @@ func New(c Config) (*Locker, error) {
 		return nil, err
 	}
 	b := &backend{config: c, session: s}
-	k := keeper.New(b, keeper.Options{Lease: c.Session, MaxHold: c.MaxHold, Timeout: c.Timeout})
-	b.giveBack = k.GiveBack
-	return &Locker{Keeper: k, session: s, root: c.Root}, nil
+	core := lockcore.New(b, lockcore.Options{Lease: c.Session, Timeout: c.Timeout})
+	return &Locker{Core: core, session: s, root: c.Root}, nil
 }
 
 // Close implements lock.Locker. It ends the session, and with it whatever was not freed before.
 func (l *Locker) Close() error {
-	err := l.Keeper.Close()
+	err := l.Core.Close()
 	l.session.close()
 	return err
 }

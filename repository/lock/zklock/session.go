@@ -14,7 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 )
 
 // session is the one session of a Locker. When it expires, the client starts another; what it kept is gone then.
@@ -26,14 +26,14 @@ type session struct {
 	sent       atomic.Int64  // requests
 
 	mu    sync.Mutex
-	holds map[*keeper.Hold]struct{} // to be told of the end of the session
+	holds map[*lockcore.Hold]struct{} // to be told of the end of the session
 
 	closing sync.Once
 	ended   chan struct{} // closed when the client's goroutines are over
 }
 
 func connect(c Config) (*session, error) {
-	s := &session{asked: c.Session, removal: c.Timeout, holds: map[*keeper.Hold]struct{}{}, ended: make(chan struct{})}
+	s := &session{asked: c.Session, removal: c.Timeout, holds: map[*lockcore.Hold]struct{}{}, ended: make(chan struct{})}
 	conn, events, err := zk.Connect(c.Addrs, c.Session, zk.WithLogger((*listener)(s)), zk.WithHostProvider(new(hosts)),
 		zk.WithEventCallback(s.event))
 	if err != nil {
@@ -73,20 +73,20 @@ func (s *session) event(e zk.Event) {
 	}
 	s.mu.Lock()
 	lost := s.holds
-	s.holds = map[*keeper.Hold]struct{}{}
+	s.holds = map[*lockcore.Hold]struct{}{}
 	s.mu.Unlock()
 	for h := range lost {
-		h.Lose()
+		h.MarkLost()
 	}
 }
 
-func (s *session) enlist(h *keeper.Hold) {
+func (s *session) enlist(h *lockcore.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holds[h] = struct{}{}
 }
 
-func (s *session) strike(h *keeper.Hold) {
+func (s *session) strike(h *lockcore.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.holds, h)
@@ -164,7 +164,7 @@ func ask[T any](ctx context.Context, s *session, by time.Time, f func() (T, erro
 	case a := <-answers:
 		return a.result, nil, a.err
 	case <-ctx.Done():
-		return result, done, keeper.Ended(ctx)
+		return result, done, lockcore.Ended(ctx)
 	case <-timer.C:
 		return result, done, fmt.Errorf("%w: no answer in time", lock.ErrUnavailable)
 	}

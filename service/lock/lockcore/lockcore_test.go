@@ -1,4 +1,4 @@
-package keeper_test
+package lockcore_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"go.uber.org/goleak"
 
 	"seckill/service/lock"
-	"seckill/service/lock/keeper"
+	"seckill/service/lock/lockcore"
 	"seckill/service/lock/locktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// store is a backend in memory, which several Keepers share as processes share a server.
+// store is a backend in memory, which several Cores share as processes share a server.
 type store struct {
 	mu    sync.Mutex
 	locks map[string]entry
@@ -36,7 +36,7 @@ type grant struct {
 	token uint64
 }
 
-func (s *store) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) {
+func (s *store) Acquire(ctx context.Context, h *lockcore.Hold) (lockcore.Grant, error) {
 	g := &grant{store: s, key: h.Key, lease: testLease}
 	if h.Settings.Lease > 0 {
 		g.lease = h.Settings.Lease
@@ -45,14 +45,8 @@ func (s *store) Take(ctx context.Context, h *keeper.Hold) (keeper.Grant, error) 
 		if err := s.try(g); !errors.Is(err, lock.ErrHeld) || h.Settings.Try {
 			return g, err
 		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return nil, keeper.Ended(ctx)
-		case <-h.Expired():
-			return nil, lock.ErrHeld
-		case <-h.Closed():
-			return nil, lock.ErrClosed
+		if err := lockcore.Wait[any](ctx, h, nil, time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -87,20 +81,20 @@ func (g *grant) change(f func()) error {
 }
 
 func (g *grant) Token() (uint64, bool) { return g.token, true }
-func (g *grant) Until() time.Time      { return time.Now().Add(g.lease) }
-func (g *grant) Free() error           { return g.change(func() { delete(g.store.locks, g.key) }) }
+func (g *grant) ValidUntil() time.Time { return time.Now().Add(g.lease) }
+func (g *grant) Release() error        { return g.change(func() { delete(g.store.locks, g.key) }) }
 
 func (g *grant) Renew(context.Context, time.Time) (time.Time, error) {
 	until := time.Now().Add(g.lease)
 	return until, g.change(func() { g.store.locks[g.key] = entry{g, until} })
 }
 
-func (g *grant) Note(context.Context, int, time.Time) error { return g.change(func() {}) }
+func (g *grant) SetDepth(context.Context, int, time.Time) error { return g.change(func() {}) }
 
 const testLease = 300 * time.Millisecond
 
-func newKeeper(s *store, maxHold time.Duration) *keeper.Keeper {
-	return keeper.New(s, keeper.Options{Lease: testLease, Timeout: time.Second, MaxHold: maxHold, Queue: true})
+func newCore(s *store) *lockcore.Core {
+	return lockcore.New(s, lockcore.Options{Lease: testLease, Timeout: time.Second, Queue: true})
 }
 
 func newStore() *store { return &store{locks: map[string]entry{}} }
@@ -108,7 +102,7 @@ func newStore() *store { return &store{locks: map[string]entry{}} }
 func TestSuite(t *testing.T) {
 	s := newStore()
 	locktest.Run(t, locktest.Backend{
-		New:   func(*testing.T) lock.Locker { return newKeeper(s, 0) },
+		New:   func(*testing.T) lock.Locker { return newCore(s) },
 		Lease: testLease,
 		Left: func(_ *testing.T, key string) []string {
 			s.mu.Lock()
@@ -130,7 +124,7 @@ func TestSuite(t *testing.T) {
 // TestRefusalReachesAllWaiters: when the backend goes away, those in the queue don't ask one after the other.
 func TestRefusalReachesAllWaiters(t *testing.T) {
 	s := newStore()
-	k := newKeeper(s, 0)
+	k := newCore(s)
 	defer k.Close()
 	lease, err := k.Acquire(t.Context(), "key")
 	if err != nil {
@@ -170,7 +164,7 @@ func TestRefusalReachesAllWaiters(t *testing.T) {
 // TestUnansweredRenewal: the lock is lost when the lease is over, by the holder's own clock.
 func TestUnansweredRenewal(t *testing.T) {
 	s := newStore()
-	k := newKeeper(s, 0)
+	k := newCore(s)
 	defer k.Close()
 	lease, err := k.Acquire(t.Context(), "key")
 	if err != nil {
@@ -186,19 +180,5 @@ func TestUnansweredRenewal(t *testing.T) {
 	}
 	if d := time.Since(start); d < testLease*9/10 || d > testLease*3/2 {
 		t.Errorf("ended after %v, the lease being %v", d, testLease)
-	}
-}
-
-func TestMaxHold(t *testing.T) {
-	k := newKeeper(newStore(), testLease)
-	defer k.Close()
-	lease, err := k.Acquire(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := time.Now()
-	<-lease.Context().Done()
-	if d := time.Since(start); d < testLease || d > 5*testLease/2 {
-		t.Errorf("held for %v, with a bound of %v", d, testLease)
 	}
 }
