@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// command shows and runs a command, its output going straight through. It runs in a process group of its own,
-// so that nothing outlives it: a test binary that hits its time limit leaves the servers behind that it has
-// started.
+// command prints and runs a command; its output goes straight through. The command runs in a process group of its own,
+// which is killed at the end: a test binary that exceeds its time limit leaves its servers running.
 func command(ctx context.Context, name string, args ...string) error {
 	say("%s %s", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -23,7 +22,7 @@ func command(ctx context.Context, name string, args ...string) error {
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // an empty group is no error of ours
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if nothing of the group is left
 	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"go/build"
 	"io/fs"
 	"maps"
@@ -13,14 +14,14 @@ import (
 
 const module = "seckill"
 
-// rule says what the packages of a pattern may import beside the standard library, tests aside.
+// rule lists what packages may import beside the standard library. Tests may import anything.
 type rule struct {
 	packages string // "x" or "x/..."
 	may      []string
 }
 
-// rules is the design's import table; the first rule that matches a package holds. Since every package has a
-// rule, looking at direct imports is enough: service can't reach gorm through another package either.
+// rules is the import table of the design. The first rule that matches a package applies. Direct imports are enough to
+// look at, since every package has a rule: service cannot reach gorm through another package.
 var rules = []rule{
 	{"service/lock/locktest", testSuite},
 	{"service/idgen/idgentest", testSuite},
@@ -43,7 +44,7 @@ var rules = []rule{
 		"golang.org/x/time/rate",
 	}},
 
-	// A backend knows its driver and no other backend.
+	// A backend imports its driver and no other backend.
 	{"repository/repotest/...", []string{"..."}},
 	{"repository/lock/redislock", []string{"seckill/service/...", "github.com/redis/go-redis/v9/..."}},
 	{"repository/lock/redlock", []string{"seckill/service/...", "github.com/redis/go-redis/v9/...", "github.com/go-redsync/redsync/v4/..."}},
@@ -67,13 +68,13 @@ var rules = []rule{
 	}},
 	{"migrations", nil},
 
-	// It knows the shop as its users do: over HTTP.
+	// The load generator uses the shop over HTTP, as clients do.
 	{"loadtest/...", []string{"seckill/loadtest/...", "github.com/HdrHistogram/hdrhistogram-go", "github.com/valyala/fasthttp"}},
 
 	{"cmd/...", []string{"..."}},
 }
 
-// testSuite is for conformance suites: they are what tests import.
+// testSuite is for conformance suites, which only tests import.
 var testSuite = []string{"seckill/service/...", "go.uber.org/goleak"}
 
 // onlyForTests are the packages that no program may contain.
@@ -87,14 +88,14 @@ func TestImportTable(t *testing.T) {
 	if len(imports) < 5 {
 		t.Fatalf("found only %d packages: is this the repository?", len(imports))
 	}
-	for _, complaint := range violations(imports) {
-		t.Error(complaint)
+	for _, violation := range violations(imports) {
+		t.Error(violation)
 	}
 }
 
-// The table is of use only if it refuses what it is there to refuse.
-func TestImportTableRefuses(t *testing.T) {
-	for _, planted := range []struct{ pkg, imported string }{
+// The negative control: the table must reject forbidden imports.
+func TestImportTable_RejectsForbiddenImports(t *testing.T) {
+	for _, forbidden := range []struct{ pkg, imported string }{
 		{"service", "seckill/repository"},
 		{"service", "gorm.io/gorm"},
 		{"service/lock", "github.com/redis/go-redis/v9"},
@@ -113,27 +114,27 @@ func TestImportTableRefuses(t *testing.T) {
 		{"cmd/seckill", "seckill/repository/repotest/dbserver"},
 		{"elsewhere", "fmt"},
 	} {
-		if len(violations(map[string][]string{planted.pkg: {planted.imported}})) == 0 {
-			t.Errorf("%s may import %s", planted.pkg, planted.imported)
+		if len(violations(map[string][]string{forbidden.pkg: {forbidden.imported}})) == 0 {
+			t.Errorf("%s may import %s", forbidden.pkg, forbidden.imported)
 		}
 	}
 }
 
 // violations compares the imports of each package, by its path inside the module, with the rules.
-func violations(imports map[string][]string) (complaints []string) {
+func violations(imports map[string][]string) (found []string) {
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
 		i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.packages, pkg) })
 		if i < 0 {
-			complaints = append(complaints, pkg+" has no rule in the import table: add one")
+			found = append(found, pkg+" has no rule in the import table: add one")
 			continue
 		}
 		for _, imported := range imports[pkg] {
 			if !allowed(rules[i], pkg, imported) {
-				complaints = append(complaints, pkg+" must not import "+imported)
+				found = append(found, pkg+" must not import "+imported)
 			}
 		}
 	}
-	return complaints
+	return found
 }
 
 func allowed(r rule, pkg, imported string) bool {
@@ -143,23 +144,23 @@ func allowed(r rule, pkg, imported string) bool {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if first != module && !strings.Contains(first, ".") {
-		// The standard library: the first element of no other import path is without a dot.
+		// The standard library: all other paths begin with a domain.
 		return imported != "net/http" || !strings.HasPrefix(pkg+"/", "service/")
 	}
 	return slices.ContainsFunc(r.may, matchesImport)
 }
 
-// matches knows the go command's patterns that end in "/...", and "..." for everything.
+// matches supports the patterns of the go command that end in "/...", and "..." for everything.
 func matches(pattern, name string) bool {
-	tree, below := strings.CutSuffix(pattern, "...")
-	if !below {
+	tree, isTree := strings.CutSuffix(pattern, "...")
+	if !isTree {
 		return name == pattern
 	}
 	return strings.HasPrefix(name+"/", tree)
 }
 
-// readImports reads the sources itself, instead of asking go list: the go command knows then which files this
-// test depends on, and repeats no outdated result from its cache.
+// readImports reads the sources instead of running go list, so that the go command knows the files that this test depends
+// on: it must not repeat an outdated result from its cache.
 func readImports(t *testing.T, root string) map[string][]string {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
@@ -174,7 +175,7 @@ func readImports(t *testing.T, root string) map[string][]string {
 		if err == nil {
 			imports[strings.TrimPrefix(name, "/")] = pkg.Imports
 		}
-		if _, none := err.(*build.NoGoError); none {
+		if _, none := errors.AsType[*build.NoGoError](err); none {
 			return nil
 		}
 		return err

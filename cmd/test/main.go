@@ -1,6 +1,6 @@
-// Command test runs everything that has to pass before a change is done: formatting, vet, staticcheck, the
-// import table, and the whole test suite with the race detector. It provides the real servers that the suite
-// needs and stops them at the end. It never tests less in silence: what can't be provided is an error.
+// Command test runs everything that has to pass before a change is done: formatting, vet, linters, the import table, and
+// all tests with the race detector. It starts the servers that the tests need, and stops them at the end. What it had to
+// leave out, it names, and it ends with a status of its own then.
 package main
 
 import (
@@ -15,37 +15,52 @@ import (
 
 const usage = `Usage: go run ./cmd/test [options] [go test flags] [packages]
 
-Provides the servers that the tests need, then runs the static checks and the tests (with -race).
+Runs the static checks and the tests (with -race) against real servers. It starts the servers and stops them at the end.
 
-  --no-static     skip gofmt, vet and staticcheck
-  --peers         also build and vet the modules below loadtest/peers (downloads much)
-  --keep-servers  keep the servers up after the tests until Ctrl-C, and print their addresses
-  --help          this text
+  --yes           install missing programs and images without asking
+  --no-static     skip gofmt, vet and the linters
+  --peers         also build and vet the modules in loadtest/peers (they have many dependencies)
+  --keep-servers  keep the servers running after the tests until Ctrl-C, and print their addresses
+  --help          print this text
 
-Everything else goes to go test, in this order; without a package it gets ./...
+All other arguments are passed to go test in this order; the default package is ./...
 
-  go run ./cmd/test                                    all of it, as CI does
+  go run ./cmd/test                                    everything, as CI does
   go run ./cmd/test --no-static -run Expiry ./service  one test
 
-Servers are taken where they are found first: named by a variable, a program on PATH, a Debian package (as
-root), a Docker image.
+Programs that are missing are listed first. They are installed with --yes, if the variable CI is set, or if you agree on
+the terminal: Debian packages (as root), container images (with Docker), or Go programs built from source. Tests whose
+programs are missing are skipped.
 
-  SECKILL_TEST_MARIADB_DSN   root@tcp(127.0.0.1:3306)/  a MariaDB server to use; the tests create databases on it
+Variables
+
+  SECKILL_TEST_MARIADB_DSN   a MariaDB server to use, such as root@tcp(127.0.0.1:3306)/; tests create databases on it
   SECKILL_TEST_MYSQL_DSN     the same for MySQL
-  SECKILL_TEST_REDIS_ADDR    127.0.0.1:6379, a Redis for the tests that do not break theirs (default: one each)
-  SECKILL_TEST_DATA          directory for servers' data, on a real disk (default: below /var/tmp)
+  SECKILL_TEST_REDIS_ADDR    a Redis server to use, such as 127.0.0.1:6379, for tests that do not break it
+  SECKILL_TEST_DATA          directory for the data of servers, on a real disk (default: below /var/tmp)
+
+Exit status
+
+  0  everything ran and passed
+  1  something failed
+  3  everything that ran has passed, but something was left out ("go run" prints this status and ends with 1)
 `
 
-// options are what the command line asks for.
+// incomplete is the exit status if nothing failed, but something was left out.
+const incomplete = 3
+
+// options are the command line.
 type options struct {
-	help, noStatic, peers, keepServers bool
+	help, yes, noStatic, peers, keepServers bool
 
 	test []string // arguments of go test
 }
 
 func parse(args []string) options {
 	var o options
-	own := map[string]*bool{"help": &o.help, "h": &o.help, "no-static": &o.noStatic, "peers": &o.peers, "keep-servers": &o.keepServers}
+	own := map[string]*bool{
+		"help": &o.help, "h": &o.help, "yes": &o.yes, "no-static": &o.noStatic, "peers": &o.peers, "keep-servers": &o.keepServers,
+	}
 	packages := false
 	for _, arg := range args {
 		if flag := own[strings.TrimLeft(arg, "-")]; flag != nil && strings.HasPrefix(arg, "-") {
@@ -68,41 +83,49 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
+	leftOut, err := run(ctx, o)
 	stop()
-	if err != nil {
+	switch {
+	case err != nil:
 		say("FAILED: %v", err)
 		os.Exit(1)
+	case len(leftOut) > 0:
+		say("INCOMPLETE: what ran has passed. LEFT OUT, because it is missing here: %s", strings.Join(leftOut, ", "))
+		os.Exit(incomplete)
 	}
 	say("all passed")
 }
 
-func run(ctx context.Context, o options) (err error) {
+// run returns what it had to leave out.
+func run(ctx context.Context, o options) (leftOut []string, err error) {
 	if _, err := os.Stat("go.mod"); err != nil {
-		return errors.New("run this in the root of the repository, where go.mod is")
+		return nil, errors.New("run this in the root of the repository, where go.mod is")
 	}
-	servers, err := provide(ctx)
+	if leftOut, err = obtain(ctx, needs(), o.yes); err != nil {
+		return nil, err
+	}
+	servers, err := provide(ctx, leftOut)
 	defer func() { err = errors.Join(err, servers.stop()) }()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !o.noStatic {
 		if err := static(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if o.peers {
 		if err := peers(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	err = command(ctx, "go", append([]string{"test", "-race", "-timeout=30m"}, o.test...)...) // a busy machine takes its time
+	err = command(ctx, "go", append([]string{"test", "-race", "-timeout=30m"}, o.test...)...) // for slow machines
 	if o.keepServers && ctx.Err() == nil {
 		servers.print()
 		<-ctx.Done()
 	}
-	return err
+	return leftOut, err
 }
 
-// say prints a line that can be told from the output of the commands.
+// say prints a line that stands out from the output of the commands.
 func say(format string, args ...any) { fmt.Printf("== "+format+"\n", args...) }

@@ -1,178 +1,133 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mattn/go-isatty"
 
 	"seckill/repository/repotest/dbserver"
 )
 
-// need is a program that the tests start servers of. Also where a variable names a shared server, tests that
-// break servers start their own.
+// need is a program or a container image that checks and tests use. The images are needed even if a variable names a
+// server: tests that break a server start their own.
 type need struct {
 	name  string
-	found holds // it is there already
-	ways  []way // to get it, the best one first
+	found []check // one of them is enough
+	ways  []way   // how to get it, the best way first
 }
 
-// way is one way to get a program onto this machine.
+// check reports whether something is on this machine.
+type check func() bool
+
+// way is one way to get a program or an image.
 type way struct {
-	name     string
-	possible func() bool
+	command  string // as a person would type it
+	possible check
 	get      func(context.Context) error
 }
 
-// holds is satisfied by any of its conditions.
-type holds []func() bool
+// Images that tests use beside those of package dbserver. Prometheus checks the rules in loadtest/observe.
+const (
+	rabbitMQImage   = "rabbitmq:4.3"
+	prometheusImage = "prom/prometheus:v3.5.3"
+)
 
-func (h holds) now() bool {
-	return slices.ContainsFunc(h, func(condition func() bool) bool { return condition() })
-}
-
-// needs is the table of everything that the suite needs beside Go.
+// needs lists everything that checks and tests use beside Go.
 func needs() []need {
 	return []need{
-		{"MariaDB", holds{onPath("mariadbd"), image(dbserver.MariaDBImage)}, []way{debian("mariadb-server"), pull(dbserver.MariaDBImage)}},
-		{"Redis", holds{onPath("redis-server")}, []way{debian("redis-server")}},
-		{"ZooKeeper", holds{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
-		{"Java, for Kafka and RocketMQ", holds{onPath("java")}, []way{debian("default-jre-headless")}},
-		{"Maven, for Kafka's and RocketMQ's servers", holds{onPath("mvn")}, []way{debian("maven")}},
-		{"Node, to check the types of the k6 scripts", holds{onPath("npm")}, []way{debian("npm")}},
-		{"k6", holds{onPath("k6"), file(goBin("k6"))}, []way{goBuild("go.k6.io/k6/v2@v2.2.0", "k6")}},
-		{"Chromium, for the pages", holds{onPath("chromium"), onPath("google-chrome")}, []way{debian("chromium")}},
-		{"RabbitMQ", holds{image(rabbitMQImage)}, []way{standins(), pull(rabbitMQImage)}},
-		{"Prometheus", holds{image(prometheusImage)}, []way{standins(), pull(prometheusImage)}},
-		{"MySQL", holds{image(dbserver.MySQLImage)}, []way{standins(), pull(dbserver.MySQLImage)}},
+		{"MariaDB", []check{onPath("mariadbd"), image(dbserver.MariaDBImage)}, []way{debian("mariadb-server"), pull(dbserver.MariaDBImage)}},
+		{"MySQL", []check{image(dbserver.MySQLImage)}, []way{pull(dbserver.MySQLImage)}},
+		{"Redis", []check{onPath("redis-server")}, []way{debian("redis-server")}},
+		{"ZooKeeper", []check{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
+		{"Java (Kafka, RocketMQ, ZooKeeper)", []check{onPath("java")}, []way{debian("default-jre-headless")}},
+		{"Maven (Kafka, RocketMQ)", []check{onPath("mvn")}, []way{debian("maven")}},
+		{"RabbitMQ", []check{image(rabbitMQImage)}, []way{pull(rabbitMQImage)}},
+		{"Prometheus", []check{image(prometheusImage)}, []way{pull(prometheusImage)}},
+		{"Chromium (web pages)", []check{onPath("chromium"), onPath("google-chrome")}, []way{debian("chromium")}},
+		{"npm (types of the k6 scripts)", []check{onPath("npm")}, []way{debian("npm")}},
+		{"k6", []check{onPath("k6"), file(goBin("k6"))}, []way{goBuild("go.k6.io/k6/v2@v2.2.0", ".", "k6")}},
+		{linter, []check{onPath(linter), file(goBin(linter))}, []way{goBuild("github.com/golangci/golangci-lint/v2@v2.15.0", "./cmd/"+linter, linter)}},
 	}
 }
 
-// prometheusImage is what checks the rules, as in docker-compose.yml.
-const prometheusImage = "prom/prometheus:v3.5.3"
+func (n need) present() bool {
+	return slices.ContainsFunc(n.found, func(found check) bool { return found() })
+}
 
-// rabbitMQImage is what repository/repotest/brokerserver runs.
-const rabbitMQImage = "rabbitmq:4.3"
-
-// obtain makes sure that the program is there, or says what was tried.
-func (n need) obtain(ctx context.Context) error {
-	if n.found.now() {
-		return nil
+// obtain installs the needs that are missing, if it may, and returns the names of those that are missing still.
+func obtain(ctx context.Context, needs []need, yes bool) (leftOut []string, err error) {
+	missing := slices.DeleteFunc(needs, need.present)
+	if len(missing) == 0 {
+		return nil, nil
 	}
+	say("missing on this machine:")
+	for _, n := range missing {
+		say("  %s: %s", n.name, n.commands())
+	}
+	install := mayInstall(yes)
+	for _, n := range missing {
+		if install {
+			err := n.install(ctx)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err == nil {
+				continue
+			}
+			say("%v", err)
+		}
+		leftOut = append(leftOut, n.name)
+	}
+	if len(leftOut) > 0 {
+		say("LEFT OUT, the tests that need it are skipped: %s", strings.Join(leftOut, ", "))
+	}
+	return leftOut, nil
+}
+
+// commands says how to get what is needed.
+func (n need) commands() string {
+	var all []string
+	for _, w := range n.ways {
+		all = append(all, w.command)
+	}
+	return strings.Join(all, "; or: ")
+}
+
+// mayInstall asks on a terminal. Otherwise --yes or the variable CI decides.
+func mayInstall(yes bool) bool {
+	if yes || os.Getenv("CI") != "" {
+		return true
+	}
+	if !isatty.IsTerminal(os.Stdin.Fd()) {
+		say("nothing is installed without --yes, since there is no terminal to ask on")
+		return false
+	}
+	fmt.Print("== Install all of this now? [y/N] ")
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // no answer means no
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
+}
+
+// install tries every way until the need is present. Its error says what was tried.
+func (n need) install(ctx context.Context) error {
 	var tried []string
 	for _, w := range n.ways {
 		if !w.possible() {
-			tried = append(tried, w.name+": not possible on this machine")
+			tried = append(tried, w.command+": not possible here")
 			continue
 		}
-		say("%s: %s", n.name, w.name)
+		say("%s: %s", n.name, w.command)
 		if err := w.get(ctx); err != nil {
-			tried = append(tried, fmt.Sprintf("%s: %v", w.name, err))
-		} else if n.found.now() {
+			tried = append(tried, fmt.Sprintf("%s: %v", w.command, err))
+		} else if n.present() {
 			return nil
 		} else {
-			tried = append(tried, w.name+": done, and still not found")
+			tried = append(tried, w.command+": succeeded, but it is still not found")
 		}
 	}
-	return fmt.Errorf("the tests need %s, which is not here.\n  %s\nProvide it in one of these ways and run this again",
-		n.name, strings.Join(tried, "\n  "))
-}
-
-// debian installs packages. Their services are not started: the tests start their own servers.
-func debian(packages ...string) way {
-	return way{
-		name:     "Debian package " + strings.Join(packages, " ") + " (as root)",
-		possible: func() bool { return os.Geteuid() == 0 && onPath("apt-get")() },
-		get: func(ctx context.Context) error {
-			allow, err := forbidServices()
-			if err != nil {
-				return err
-			}
-			defer allow()
-			if err := command(ctx, "apt-get", "update", "-qq"); err != nil {
-				return err
-			}
-			install := []string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-qq", "-y", "--no-install-recommends"}
-			return command(ctx, "env", append(install, packages...)...)
-		},
-	}
-}
-
-// forbidServices sets Debian's policy that packages start no services, unless there is a policy already.
-// The returned function takes it back.
-func forbidServices() (allow func(), err error) {
-	const policy = "/usr/sbin/policy-rc.d"
-	f, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if os.IsExist(err) {
-		return func() {}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	_, err = f.WriteString("#!/bin/sh\nexit 101\n")
-	return func() { _ = os.Remove(policy) }, err
-}
-
-// standins builds images from Debian packages, for a machine that reaches no image registry, if the script
-// that does so lies beside the repository.
-func standins() way {
-	const script = "../shared/standins/up"
-	return way{
-		name:     script,
-		possible: func() bool { return os.Geteuid() == 0 && file(script)() },
-		get:      func(ctx context.Context) error { return command(ctx, script) },
-	}
-}
-
-func pull(name string) way {
-	return way{
-		name:     "docker pull " + name,
-		possible: onPath("docker"),
-		get:      func(ctx context.Context) error { return command(ctx, "docker", "pull", "--quiet", name) },
-	}
-}
-
-// goBuild builds the program of another module to where go install would put it. Nothing of it gets into our module.
-// Unlike go install it asks for no version but this one: a module proxy need not know others.
-func goBuild(module, program string) way {
-	return way{
-		name:     "go build " + module,
-		possible: onPath("go"),
-		get: func(ctx context.Context) error {
-			out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", module).Output()
-			var source struct{ Dir, Error string }
-			if jsonErr := json.Unmarshal(out, &source); jsonErr != nil || source.Dir == "" {
-				return fmt.Errorf("go mod download %s: %w: %s", module, errors.Join(err, jsonErr), source.Error)
-			}
-			return command(ctx, "go", "build", "-C", source.Dir, "-mod=readonly", "-o", goBin(program), ".")
-		},
-	}
-}
-
-// goBin is where go install puts a program.
-func goBin(program string) string {
-	out, _ := exec.Command("go", "env", "GOBIN", "GOPATH").Output() // without Go, the program is found nowhere
-	bin, paths, _ := strings.Cut(strings.TrimRight(string(out), "\n"), "\n")
-	if bin == "" {
-		bin = filepath.Join(filepath.SplitList(paths + string(filepath.ListSeparator))[0], "bin")
-	}
-	return filepath.Join(bin, program)
-}
-
-func onPath(program string) func() bool {
-	return func() bool { _, err := dbserver.Program(program); return err == nil }
-}
-
-func file(name string) func() bool {
-	return func() bool { _, err := os.Stat(name); return err == nil }
-}
-
-func image(name string) func() bool {
-	return func() bool { return exec.Command("docker", "image", "inspect", name).Run() == nil }
+	return fmt.Errorf("cannot install %s:\n  %s", n.name, strings.Join(tried, "\n  "))
 }
