@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"seckill/cmd/internal/cli"
 	"seckill/cmd/internal/reconcile"
 	"seckill/repository"
 )
@@ -25,7 +26,7 @@ Status 0 if all hold, 1 with the offending rows if one does not.`
 }
 
 // Run audits and prints.
-func (c *auditCmd) Run(ctx context.Context, out *output) (err error) {
+func (c *auditCmd) Run(ctx context.Context, out *cli.Output) (err error) {
 	db, err := c.open(ctx, out)
 	if err != nil {
 		return err
@@ -44,15 +45,15 @@ func (c *auditCmd) Run(ctx context.Context, out *output) (err error) {
 		}
 	}
 	if c.JSON {
-		if err := out.json(audit); err != nil {
+		if err := out.JSON(audit); err != nil {
 			return err
 		}
 	} else {
-		printAudit(out.stdout, &audit.Audit)
-		audit.Journal.print(out.stdout)
+		printAudit(out.Stdout, &audit.Audit)
+		audit.Journal.print(out.Stdout)
 	}
 	if !audit.OK {
-		return errVerdict
+		return cli.ErrFailed
 	}
 	return nil
 }

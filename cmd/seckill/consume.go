@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 )
 
 type consumeCmd struct {
@@ -21,10 +22,10 @@ The shop's instances may then serve with --no-consume. However many consume, eac
 }
 
 // Run consumes until ctx ends, or a consumer does.
-func (c *consumeCmd) Run(ctx context.Context, out *output) error {
+func (c *consumeCmd) Run(ctx context.Context, out *cli.Output) error {
 	opts := app.Options{Servers: c.Servers, Events: app.Events{Carrier: c.Carrier}, Log: c.Log, Trace: c.Trace, Shutdown: c.Shutdown}
 	opts.API.Listen = c.Listen
-	log := out.logger(c.Log)
+	log := out.Logger(c.Log.LogLevel, c.Log.LogFormat)
 	consumers, err := app.StartConsumers(ctx, opts, log)
 	if err != nil {
 		return err

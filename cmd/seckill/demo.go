@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 )
 
 type demoCmd struct {
@@ -39,8 +40,8 @@ func (c *demoCmd) Validate() error {
 	if c.Buyers < 1 || c.Stock < 1 || c.Duplicates < 1 || c.Clients < 1 {
 		return errors.New("--buyers, --stock, --duplicates and --clients must be at least 1")
 	}
-	if c.Buyers > maxRequests || c.Duplicates > maxDuplicates || c.Clients > maxClients {
-		return fmt.Errorf("--buyers must be at most %d, --duplicates %d, --clients %d: each takes memory here", maxRequests, maxDuplicates, maxClients)
+	if c.Buyers > cli.MaxRequests || c.Duplicates > cli.MaxDuplicates || c.Clients > cli.MaxClients {
+		return fmt.Errorf("--buyers must be at most %d, --duplicates %d, --clients %d: each takes memory here", cli.MaxRequests, cli.MaxDuplicates, cli.MaxClients)
 	}
 	if c.API.JWTKey == "" && !c.Servers.Embedded() {
 		c.API.JWTKey = rand.Text() + rand.Text() // this shop's tokens are used by nobody but the demo
@@ -49,7 +50,7 @@ func (c *demoCmd) Validate() error {
 }
 
 // Run plays the whole story and prints its verdict.
-func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *output) (err error) {
+func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (err error) {
 	shop, done, err := c.open(ctx, k, out)
 	if err != nil {
 		return err
@@ -68,9 +69,9 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *output) (err er
 		return err
 	}
 	if c.JSON {
-		err = out.json(v)
+		err = out.JSON(v)
 	} else {
-		v.print(out.stdout)
+		v.print(out.Stdout)
 	}
 	if err != nil {
 		return err
@@ -79,13 +80,13 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *output) (err er
 		d.keep(ctx, out)
 	}
 	if !v.OK {
-		return errVerdict
+		return cli.ErrFailed
 	}
 	return nil
 }
 
 // open starts the shop; done closes it and removes what it leaves.
-func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *output) (shop *app.App, done func() error, err error) {
+func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *cli.Output) (shop *app.App, done func() error, err error) {
 	opts := c.Options
 	opts.Servers.Migrate = true
 	if !given(k, "listen") {
@@ -104,7 +105,7 @@ func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *output) (shop 
 		}
 		clean = func() error { return os.RemoveAll(opts.Servers.Data) }
 	}
-	if shop, err = app.Start(ctx, opts, out.logger(opts.Log)); err != nil {
+	if shop, err = app.Start(ctx, opts, out.Logger(opts.Log.LogLevel, opts.Log.LogFormat)); err != nil {
 		return nil, nil, errors.Join(err, clean())
 	}
 	return shop, func() error {

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"time"
 
+	"seckill/cmd/internal/cli"
 	"seckill/loadtest"
 )
 
 // keep leaves the shop up until ctx ends, and something going on in it.
-func (d *demo) keep(ctx context.Context, out *output) {
-	text := out.stdout
+func (d *demo) keep(ctx context.Context, out *cli.Output) {
+	text := out.Stdout
 	if d.cmd.JSON {
-		text = out.stderr
+		text = out.Stderr
 	}
-	guest := int64(firstBuyer) + d.cmd.Buyers + 1000 // has not ordered yet
+	guest := int64(cli.FirstBuyer) + d.cmd.Buyers + 1000 // has not ordered yet
 	voucher, err := d.createVoucher("Still on sale", 10, 15*time.Minute)
 	if err != nil {
-		fmt.Fprintln(out.stderr, "seckill:", err)
+		fmt.Fprintln(out.Stderr, "seckill:", err)
 		return
 	}
 	fmt.Fprintf(text, `
@@ -36,7 +37,7 @@ An admin's token, for what is below /api/v1/admin:
 
   ADMIN=%[4]s
   curl -s %[1]s/api/v1/admin/audit -H "Authorization: Bearer $ADMIN"
-`, d.shop.URL(), d.tokens.of(guest), voucher.ID, d.tokens.of(admin))
+`, d.shop.URL(), d.tokens.Of(guest), voucher.ID, d.tokens.Of(cli.Admin))
 	d.scenes(ctx, guest+1)
 	<-ctx.Done()
 }
@@ -74,7 +75,7 @@ func (d *demo) scenes(ctx context.Context, firstUser int64) {
 // play plays a scene, unless the shop refuses it.
 func (d *demo) play(ctx context.Context, s scene, title string, firstUser int64) error {
 	opens := time.Now().Add(s.announced)
-	voucher, err := d.client.CreateVoucher(admin, loadtest.NewVoucher{
+	voucher, err := d.client.CreateVoucher(cli.Admin, loadtest.NewVoucher{
 		Title: title, PriceCents: 2900, Stock: s.units, UserLimit: 1, PaySeconds: int64(s.pay / time.Second),
 		StartsAt: opens, EndsAt: opens.Add(s.open + s.announced/2),
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 	"seckill/cmd/internal/reconcile"
 	"seckill/loadtest"
 )
@@ -16,8 +17,8 @@ import (
 type demo struct {
 	cmd    *demoCmd
 	shop   *app.App
-	out    *output
-	tokens *tokens
+	out    *cli.Output
+	tokens *cli.Tokens
 	client *loadtest.Client
 	book   *reconcile.Book // what the clients were told
 
@@ -34,13 +35,13 @@ type order struct {
 	id   string
 }
 
-func newDemo(cmd *demoCmd, shop *app.App, out *output) (*demo, error) {
+func newDemo(cmd *demoCmd, shop *app.App, out *cli.Output) (*demo, error) {
 	d := &demo{cmd: cmd, shop: shop, out: out, book: reconcile.NewBook()}
 	var err error
-	if d.tokens, err = newTokens(shop.JWTKey, 24*time.Hour); err != nil {
+	if d.tokens, err = cli.NewTokens(shop.JWTKey); err != nil {
 		return nil, err
 	}
-	if d.client, err = loadtest.NewClient(shop.URL(), loadtest.ClientOptions{Token: d.tokens.of}); err != nil {
+	if d.client, err = loadtest.NewClient(shop.URL(), loadtest.ClientOptions{Token: d.tokens.Of}); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -53,7 +54,7 @@ func (d *demo) run(ctx context.Context) (*demoVerdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.tokens.prepare(firstBuyer, d.cmd.Buyers)
+	d.tokens.Prepare(cli.FirstBuyer, d.cmd.Buyers)
 	if err := d.sale(ctx, hot, v); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (d *demo) backends() string {
 // createVoucher puts a voucher on sale that sells one unit to a user.
 func (d *demo) createVoucher(title string, stock int64, payWithin time.Duration) (loadtest.Voucher, error) {
 	now := time.Now()
-	return d.client.CreateVoucher(admin, loadtest.NewVoucher{
+	return d.client.CreateVoucher(cli.Admin, loadtest.NewVoucher{
 		Title: title, PriceCents: 4900, Stock: stock, UserLimit: 1, PaySeconds: int64(payWithin / time.Second),
 		StartsAt: now.Add(-time.Minute), EndsAt: now.Add(24 * time.Hour),
 	})
@@ -103,7 +104,7 @@ func (d *demo) recorder() *loadtest.Recorder {
 
 func (d *demo) buyers(r *loadtest.Recorder, voucher string) *loadtest.Buyers {
 	return &loadtest.Buyers{
-		Client: d.client, Recorder: r, Voucher: voucher, FirstUser: firstBuyer, Users: d.cmd.Buyers,
+		Client: d.client, Recorder: r, Voucher: voucher, FirstUser: cli.FirstBuyer, Users: d.cmd.Buyers,
 		Copies: d.cmd.Duplicates, CopyShare: 1, Name: loadtest.NewName(),
 	}
 }
@@ -112,7 +113,7 @@ func (d *demo) buyers(r *loadtest.Recorder, voucher string) *loadtest.Buyers {
 func (d *demo) sale(ctx context.Context, hot loadtest.Voucher, v *demoVerdict) error {
 	r := d.recorder()
 	buyers := d.buyers(r, hot.ID)
-	stop := showProgress(d.out.stderr, fmt.Sprintf("%d buyers for %d units", d.cmd.Buyers, d.cmd.Stock), d.cmd.Buyers*int64(d.cmd.Duplicates), r)
+	stop := cli.ShowProgress(d.out.Stderr, fmt.Sprintf("%d buyers for %d units", d.cmd.Buyers, d.cmd.Stock), d.cmd.Buyers*int64(d.cmd.Duplicates), r)
 	load := loadtest.Load{Clients: d.cmd.Clients, Arrivals: d.cmd.Buyers}
 	began := time.Now()
 	err := load.Run(ctx, func(a loadtest.Arrival) { d.note(buyers.Buyer(a.N), buyers.Buy(a)) }, nil)

@@ -15,15 +15,17 @@ import (
 
 	sqlite "github.com/libtnb/sqlite"
 
+	"seckill/cmd/internal/cli"
+	"seckill/cmd/internal/cli/clitest"
 	"seckill/loadtest"
 	"seckill/repository"
 )
 
 func TestDemoHolds(t *testing.T) {
-	noLeaks(t)
+	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	var v demoVerdict
-	if code := seckillJSON(t, &v, "demo", "--buyers=300", "--stock=20", "--duplicates=3"); code != 0 {
+	if code := clitest.RunJSON(t, program(), &v, "demo", "--buyers=300", "--stock=20", "--duplicates=3"); code != 0 {
 		t.Errorf("exit status %d; broken: %v", code, v.Broken)
 	}
 	if !v.OK || v.Sold != 20 || v.Oversold != 0 || v.Undersold != 0 || v.DuplicateOrders != 0 || v.Unknown != 0 {
@@ -54,7 +56,7 @@ func TestDemoHolds(t *testing.T) {
 
 func TestDemoWithEnoughForEverybody(t *testing.T) {
 	var v demoVerdict
-	if code := seckillJSON(t, &v, "demo", "--buyers=10", "--stock=50", "--duplicates=1", "--lock=none"); code != 0 {
+	if code := clitest.RunJSON(t, program(), &v, "demo", "--buyers=10", "--stock=50", "--duplicates=1", "--lock=none"); code != 0 {
 		t.Errorf("exit status %d; broken: %v", code, v.Broken)
 	}
 	if v.Sold != 8 || v.Cancelled != 2 || v.Resalable != 0 { // nobody came too late, so nobody comes again
@@ -132,15 +134,15 @@ func TestDemoVerdictTurnsOnEveryDefect(t *testing.T) {
 }
 
 func TestDemoIsInterruptedCleanly(t *testing.T) {
-	noLeaks(t)
+	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	var stdout, stderr text
+	var stdout, stderr clitest.Buffer
 	done := make(chan int)
 	go func() {
-		done <- run(ctx, []string{"demo", "--buyers=1000000", "--stock=100", "--listen=127.0.0.1:0"}, &stdout, &stderr)
+		done <- program().Run(ctx, []string{"demo", "--buyers=1000000", "--stock=100", "--listen=127.0.0.1:0"}, &stdout, &stderr)
 	}()
-	waitFor(t, func() bool { // the shop is there, and so the sale is about to begin
+	clitest.Eventually(t, func() bool { // the shop is there, and so the sale is about to begin
 		found, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "seckill-demo-*", "seckill.db"))
 		return err == nil && len(found) == 1
 	})
@@ -162,12 +164,14 @@ func TestDemoIsInterruptedCleanly(t *testing.T) {
 }
 
 func TestDemoKeepsTheShopUp(t *testing.T) {
-	noLeaks(t)
+	clitest.NoLeaks(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	var stdout, stderr text
+	var stdout, stderr clitest.Buffer
 	done := make(chan int)
-	go func() { done <- run(ctx, []string{"demo", "--buyers=20", "--stock=5", "--keep"}, &stdout, &stderr) }()
-	waitFor(t, func() bool { return strings.Contains(stdout.String(), "/api/v1/admin/audit") })
+	go func() {
+		done <- program().Run(ctx, []string{"demo", "--buyers=20", "--stock=5", "--keep"}, &stdout, &stderr)
+	}()
+	clitest.Eventually(t, func() bool { return strings.Contains(stdout.String(), "/api/v1/admin/audit") })
 	printed := stdout.String()
 	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(printed)
 	token := regexp.MustCompile(`TOKEN=(\S+)`).FindStringSubmatch(printed)
@@ -196,7 +200,7 @@ func TestDemoKeepsTheShopUp(t *testing.T) {
 			t.Errorf("%s is not the page that it should be:\n%s", path, page)
 		}
 	}
-	waitFor(t, func() bool { return strings.Contains(fetch(t, url+"/api/v1/vouchers?limit=1"), `"stock":60`) }) // the first scene
+	clitest.Eventually(t, func() bool { return strings.Contains(fetch(t, url+"/api/v1/vouchers?limit=1"), `"stock":60`) }) // the first scene
 	http.DefaultClient.CloseIdleConnections()
 	cancel()
 	if code := <-done; code != 0 {
@@ -221,9 +225,9 @@ func fetch(t *testing.T, url string) string {
 // A scene has everything in it that there is to see: orders that are paid, cancelled and expired, and units that are sold
 // again.
 func TestDemoScene(t *testing.T) {
-	noLeaks(t)
+	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	parser, err := newParser(io.Discard, io.Discard)
+	parser, err := program().Parser(io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +236,7 @@ func TestDemoScene(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := k.Selected().Target.Addr().Interface().(*demoCmd)
-	out := &output{stdout: io.Discard, stderr: t.Output()}
+	out := &cli.Output{Stdout: io.Discard, Stderr: t.Output()}
 	shop, done, err := cmd.open(t.Context(), k, out)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +249,7 @@ func TestDemoScene(t *testing.T) {
 	if err := d.play(t.Context(), short, "A short one", 1000); err != nil {
 		t.Error(err)
 	}
-	waitFor(t, func() bool { // the last orders expire
+	clitest.Eventually(t, func() bool { // the last orders expire
 		audit, err := shop.DB.Audit(t.Context(), repository.AuditOptions{})
 		if err := errors.Join(err, audit.Err()); err != nil {
 			t.Fatal(err)
@@ -255,15 +259,5 @@ func TestDemoScene(t *testing.T) {
 	d.client.Close()
 	if err := done(); err != nil {
 		t.Error(err)
-	}
-}
-
-// waitFor polls, since commands tell nobody how far they are.
-func waitFor(t *testing.T, what func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !what(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain")
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"seckill/cmd/internal/cli"
 	"seckill/cmd/internal/reconcile"
 	"seckill/loadtest"
 	"seckill/repository"
@@ -92,18 +93,26 @@ func (v *demoVerdict) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nThe sale: %s buyers for %s units, each sending its request %s (%s)\n\n",
 		humanize.Comma(v.Buyers), humanize.Comma(v.Stock), times(v.Copies), v.Backends)
-	printOutcomes(w, &v.Sale)
+	_ = cli.PrintOutcomes(w, &v.Sale)
 	fmt.Fprintf(w, "\n  %s requests in %s, %s/s; the last order after %s, %s orders/s\n",
-		humanize.Comma(v.Sale.Requests), short(v.Sale.Elapsed), perSecond(v.Sale.PerSec), short(v.SellingTime), perSecond(v.OrdersPerSecond))
+		humanize.Comma(v.Sale.Requests), cli.Short(v.Sale.Elapsed), cli.PerSecond(v.Sale.PerSec), cli.Short(v.SellingTime), cli.PerSecond(v.OrdersPerSecond))
 	if v.Settled.Unknown > 0 {
 		fmt.Fprintf(w, "  %d outcomes were unknown at first; repeating the requests settled %d of them\n", v.Settled.Unknown, v.Settled.Settled)
 	}
 
 	fmt.Fprintf(w, "\nAfterwards\n\n  %s paid, %s cancelled, %s left to be paid; sold again: %s of %s cancelled units, in %s\n",
-		humanize.Comma(v.Paid), humanize.Comma(v.Cancelled), humanize.Comma(v.Pending), humanize.Comma(v.Resold), humanize.Comma(v.Resalable), short(v.ResoldIn))
+		humanize.Comma(v.Paid), humanize.Comma(v.Cancelled), humanize.Comma(v.Pending), humanize.Comma(v.Resold), humanize.Comma(v.Resalable), cli.Short(v.ResoldIn))
 	fmt.Fprintf(w, "  %d units to be paid within a second: %d paid, %d expired; sold again: %d of %d expired units, in %s\n",
-		v.ShortStock, v.ShortPaid, v.Expired, v.ExpiredResold, v.Expired, short(v.ExpiredResoldIn))
+		v.ShortStock, v.ShortPaid, v.Expired, v.ExpiredResold, v.Expired, cli.Short(v.ExpiredResoldIn))
 	v.printProof(w)
+}
+
+// times says in words how often a request is sent.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times at once", n)
 }
 
 func (v *demoVerdict) printProof(w io.Writer) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"seckill/cmd/internal/cli"
 	"time"
 )
 
@@ -13,7 +14,7 @@ type healthCmd struct {
 }
 
 // Run asks once.
-func (c *healthCmd) Run(ctx context.Context, out *output) error {
+func (c *healthCmd) Run(ctx context.Context, out *cli.Output) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
@@ -25,9 +26,9 @@ func (c *healthCmd) Run(ctx context.Context, out *output) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	fmt.Fprintln(out.stdout, answer.Status)
+	fmt.Fprintln(out.Stdout, answer.Status)
 	if answer.StatusCode != http.StatusOK {
-		return errVerdict
+		return cli.ErrFailed
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 	"seckill/service/idgen"
 )
 
@@ -19,13 +20,13 @@ type idsDecodeCmd struct {
 }
 
 // Run prints the parts of an id.
-func (c *idsDecodeCmd) Run(_ context.Context, out *output) error {
+func (c *idsDecodeCmd) Run(_ context.Context, out *cli.Output) error {
 	id, err := idgen.ParseID(c.ID)
 	if err != nil {
 		return err
 	}
 	p := idgen.DefaultLayout().Decode(id)
-	fmt.Fprintf(out.stdout, "time %s, data centre %d, worker %d, sequence %d\n",
+	fmt.Fprintf(out.Stdout, "time %s, data centre %d, worker %d, sequence %d\n",
 		p.Time.Format(time.RFC3339Nano), p.DataCenter, p.Worker, p.Sequence)
 	return nil
 }
@@ -42,11 +43,11 @@ that no id comes twice. It does nothing to a counter that is in order.`
 }
 
 // Run raises the counter.
-func (c *idsRestoreCmd) Run(ctx context.Context, out *output) error {
-	at, err := app.RestoreIDs(ctx, c.Servers, out.logger(c.Log))
+func (c *idsRestoreCmd) Run(ctx context.Context, out *cli.Output) error {
+	at, err := app.RestoreIDs(ctx, c.Servers, out.Logger(c.Log.LogLevel, c.Log.LogFormat))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out.stdout, "ids go on after %d\n", at)
+	fmt.Fprintf(out.Stdout, "ids go on after %d\n", at)
 	return nil
 }

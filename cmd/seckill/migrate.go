@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 	"seckill/repository"
 )
 
@@ -24,8 +25,8 @@ type databaseFlags struct {
 }
 
 // open opens a database that is there; the caller closes it.
-func (f *databaseFlags) open(ctx context.Context, out *output) (*repository.DB, error) {
-	return app.OpenExistingDatabase(ctx, f.options(), out.logger(f.Log))
+func (f *databaseFlags) open(ctx context.Context, out *cli.Output) (*repository.DB, error) {
+	return app.OpenExistingDatabase(ctx, f.options(), out.Logger(f.Log.LogLevel, f.Log.LogFormat))
 }
 
 func (f *databaseFlags) options() *app.Options {
@@ -35,18 +36,18 @@ func (f *databaseFlags) options() *app.Options {
 type migrateUpCmd struct{ databaseFlags }
 
 // Run applies what is pending.
-func (c *migrateUpCmd) Run(ctx context.Context, out *output) (err error) {
-	db, err := app.OpenDatabase(ctx, c.options(), out.logger(c.Log)) // which makes an embedded one
+func (c *migrateUpCmd) Run(ctx context.Context, out *cli.Output) (err error) {
+	db, err := app.OpenDatabase(ctx, c.options(), out.Logger(c.Log.LogLevel, c.Log.LogFormat)) // which makes an embedded one
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	done, err := db.Migrate(ctx)
 	for _, m := range done {
-		fmt.Fprintf(out.stdout, "applied %s\n", m.Name)
+		fmt.Fprintf(out.Stdout, "applied %s\n", m.Name)
 	}
 	if err == nil && len(done) == 0 {
-		fmt.Fprintln(out.stdout, "nothing to do")
+		fmt.Fprintln(out.Stdout, "nothing to do")
 	}
 	return err
 }
@@ -54,7 +55,7 @@ func (c *migrateUpCmd) Run(ctx context.Context, out *output) (err error) {
 type migrateStatusCmd struct{ databaseFlags }
 
 // Run lists all steps.
-func (c *migrateStatusCmd) Run(ctx context.Context, out *output) (err error) {
+func (c *migrateStatusCmd) Run(ctx context.Context, out *cli.Output) (err error) {
 	db, err := c.open(ctx, out)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (c *migrateStatusCmd) Run(ctx context.Context, out *output) (err error) {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(out.Stdout, 0, 0, 2, ' ', 0)
 	pending := false
 	for _, m := range steps {
 		state := "pending"
@@ -79,7 +80,7 @@ func (c *migrateStatusCmd) Run(ctx context.Context, out *output) (err error) {
 		return err
 	}
 	if pending {
-		return errVerdict
+		return cli.ErrFailed
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"seckill/cmd/internal/cli"
 	"seckill/repository"
 	"seckill/service/outbox"
 )
@@ -19,7 +20,7 @@ type outboxCmd struct {
 }
 
 // withOutbox opens the outbox for one command.
-func (f *databaseFlags) withOutbox(ctx context.Context, out *output, use func(outbox.Admin) error) (err error) {
+func (f *databaseFlags) withOutbox(ctx context.Context, out *cli.Output, use func(outbox.Admin) error) (err error) {
 	db, err := f.open(ctx, out)
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ type outboxListCmd struct {
 }
 
 // Run lists.
-func (c *outboxListCmd) Run(ctx context.Context, out *output) error {
+func (c *outboxListCmd) Run(ctx context.Context, out *cli.Output) error {
 	if c.Limit < 1 || c.Limit > 10_000 {
 		return errors.New("--limit must be from 1 to 10000")
 	}
@@ -49,10 +50,10 @@ func (c *outboxListCmd) Run(ctx context.Context, out *output) error {
 			return err
 		}
 		if len(entries) == 0 {
-			fmt.Fprintf(out.stdout, "no %s events; --state names others: pending, sent or failed\n", c.State)
+			fmt.Fprintf(out.Stdout, "no %s events; --state names others: pending, sent or failed\n", c.State)
 			return nil
 		}
-		table := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', 0)
+		table := tabwriter.NewWriter(out.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "event\ttype\torder\tversion\tattempts\tdue\tcreated")
 		for _, e := range entries {
 			fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%d\t%s\t%s\n", e.ID, e.Type, e.Key, e.Version, e.Attempts,
@@ -68,7 +69,7 @@ type outboxShowCmd struct {
 }
 
 // Run shows.
-func (c *outboxShowCmd) Run(ctx context.Context, out *output) error {
+func (c *outboxShowCmd) Run(ctx context.Context, out *cli.Output) error {
 	return c.withOutbox(ctx, out, func(admin outbox.Admin) error {
 		e, found, err := admin.Show(ctx, c.ID)
 		switch {
@@ -77,7 +78,7 @@ func (c *outboxShowCmd) Run(ctx context.Context, out *output) error {
 		case !found:
 			return fmt.Errorf("there is no event %d", c.ID)
 		}
-		fmt.Fprintf(out.stdout, "event     %d\ntype      %s\norder     %d, version %d\nstate     %s, %d attempts, due %s\ncreated   %s\npayload   %s\n",
+		fmt.Fprintf(out.Stdout, "event     %d\ntype      %s\norder     %d, version %d\nstate     %s, %d attempts, due %s\ncreated   %s\npayload   %s\n",
 			e.ID, e.Type, e.Key, e.Version, e.State, e.Attempts, e.Due.Format(time.RFC3339Nano), e.CreatedAt.Format(time.RFC3339Nano), e.Payload)
 		return nil
 	})
@@ -90,7 +91,7 @@ type outboxRetryCmd struct {
 }
 
 // Run makes events due.
-func (c *outboxRetryCmd) Run(ctx context.Context, out *output) error {
+func (c *outboxRetryCmd) Run(ctx context.Context, out *cli.Output) error {
 	if c.All == (len(c.IDs) > 0) {
 		return errors.New("name the events, or say --all for every one that was given up")
 	}
@@ -110,7 +111,7 @@ func (c *outboxRetryCmd) Run(ctx context.Context, out *output) error {
 			n, err = admin.Retry(ctx, ids)
 		}
 		if err == nil {
-			fmt.Fprintf(out.stdout, "%d events are due now\n", n)
+			fmt.Fprintf(out.Stdout, "%d events are due now\n", n)
 		}
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 )
 
 type serveCmd struct {
@@ -23,15 +24,15 @@ given back, all within --shutdown-timeout. The same signal again ends it at once
 }
 
 // Run serves until ctx ends.
-func (c *serveCmd) Run(ctx context.Context, out *output) error {
-	log := out.logger(c.Log)
+func (c *serveCmd) Run(ctx context.Context, out *cli.Output) error {
+	log := out.Logger(c.Log.LogLevel, c.Log.LogFormat)
 	shop, err := app.Start(ctx, c.Options, log)
 	if err != nil {
 		return err
 	}
 	log.Info("the shop is open", "url", shop.URL(), "board", shop.URL()+"/board", "docs", shop.URL()+"/docs/", "embedded", c.Servers.Embedded())
 	if c.Servers.Embedded() {
-		fmt.Fprintf(out.stderr, "embedded shop at %[1]s, its board at %[1]s/board, data in %[2]s; an admin's token: seckill token --user 1 --admin\n", shop.URL(), c.Servers.Data)
+		fmt.Fprintf(out.Stderr, "embedded shop at %[1]s, its board at %[1]s/board, data in %[2]s; an admin's token: seckill token --user 1 --admin\n", shop.URL(), c.Servers.Data)
 	}
 	return untilDone(ctx, shop, c.Shutdown.ShutdownTimeout, log)
 }

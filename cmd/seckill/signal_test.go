@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"seckill/cmd/internal/cli/clitest"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +17,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log text
+	var log clitest.Buffer
 	shop := exec.Command(program, "serve", "--listen=127.0.0.1:0", "--data="+t.TempDir(), "--drain-delay=5m", "--shutdown-timeout=10m")
 	shop.Env = append(os.Environ(), asProgram+"=1")
 	shop.Stderr = &log

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"seckill/cmd/internal/app"
+	"seckill/cmd/internal/cli"
 	"seckill/handler/token"
 	"seckill/service"
 )
@@ -24,7 +25,7 @@ func (tokenCmd) Help() string {
 }
 
 // Run prints a token.
-func (c *tokenCmd) Run(_ context.Context, out *output) error {
+func (c *tokenCmd) Run(_ context.Context, out *cli.Output) error {
 	if c.User < 1 {
 		return errors.New("--user must be at least 1")
 	}
@@ -44,6 +45,6 @@ func (c *tokenCmd) Run(_ context.Context, out *output) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out.stdout, signed)
+	fmt.Fprintln(out.Stdout, signed)
 	return nil
 }

@@ -101,11 +101,7 @@ func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, 
 
 // openRedisClient opens a client that repeats nothing by itself: who uses it knows what may be repeated.
 func openRedisClient(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
-	client, err := redislock.NewClient(redislock.Config{
-		Addrs: addrs, SentinelMaster: opts.Servers.RedisSentinelMaster, Cluster: opts.Servers.RedisCluster,
-		Username: opts.Servers.RedisUsername, Password: opts.Servers.RedisPassword,
-		SentinelPassword: opts.Servers.RedisSentinelPassword, DB: opts.Servers.RedisDB,
-	})
+	client, err := redislock.NewClient(opts.Servers.RedisConfig(addrs))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"seckill/handler"
 	"seckill/handler/token"
+	"seckill/repository/lock/redislock"
 	"seckill/service"
 )
 
@@ -46,6 +47,14 @@ type Servers struct {
 
 // Embedded tells whether the shop brings its own database.
 func (s *Servers) Embedded() bool { return s.MySQLDSN == "" }
+
+// RedisConfig returns how to connect to the Redis servers at addrs.
+func (s *Servers) RedisConfig(addrs []string) redislock.Config {
+	return redislock.Config{
+		Addrs: addrs, SentinelMaster: s.RedisSentinelMaster, Cluster: s.RedisCluster, Username: s.RedisUsername,
+		Password: s.RedisPassword, SentinelPassword: s.RedisSentinelPassword, DB: s.RedisDB,
+	}
+}
 
 // Lock says what stands in front of the database.
 type Lock struct {

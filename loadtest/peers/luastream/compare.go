@@ -13,6 +13,7 @@ import (
 
 type compareCmd struct {
 	Seckill  string        `required:"" type:"existingfile" placeholder:"FILE" help:"Our program: go build -o FILE ./cmd/seckill"`
+	Lab      string        `required:"" type:"existingfile" placeholder:"FILE" help:"The load generator: go build -o FILE ./cmd/lab"`
 	MySQLDSN string        `name:"mysql-dsn" required:"" placeholder:"USER:PASS@tcp(HOST:3306)/" help:"Server of both; each run gets a database of its own."`
 	Redis    string        `default:"redis-server" placeholder:"FILE" help:"redis-server; each run gets one of its own."`
 	AOF      string        `name:"appendfsync" enum:"off,no,everysec,always" default:"everysec" help:"Persistence of Redis, the same for both: ${enum}."`

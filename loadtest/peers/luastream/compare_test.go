@@ -16,12 +16,13 @@ import (
 // Our own load generator drives both as they are, and both audits are good when nothing breaks.
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
-	seckill, luastream := filepath.Join(dir, "seckill"), filepath.Join(dir, "luastream")
+	seckill, lab, luastream := filepath.Join(dir, "seckill"), filepath.Join(dir, "lab"), filepath.Join(dir, "luastream")
 	build(t, "../../..", seckill, "./cmd/seckill")
+	build(t, "../../..", lab, "./cmd/lab")
 	build(t, ".", luastream, ".")
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := &compareCmd{
-			Seckill: seckill, MySQLDSN: db.DSN, Redis: redistest.Binary(t), AOF: "everysec",
+			Seckill: seckill, Lab: lab, MySQLDSN: db.DSN, Redis: redistest.Binary(t), AOF: "everysec",
 			Rounds: 1, Duration: time.Second, Clients: 16,
 		}
 		var played round

@@ -72,7 +72,7 @@ func (c *compareCmd) measure(ctx context.Context, who *contestant, url string) (
 	return r, err
 }
 
-// report is what is read of `seckill load --json`.
+// report has what is read of `lab load --json`.
 type report struct {
 	OK   bool `json:"ok"`
 	Load struct {
@@ -102,7 +102,7 @@ func (c *compareCmd) load(ctx context.Context, url string, d time.Duration) (rep
 // generate runs the load generator. What it finds wrong is in the report: then its status is 1, and that is no error.
 func (c *compareCmd) generate(ctx context.Context, url string, args ...string) (r report, err error) {
 	args = append([]string{"load", "--url", url, "--jwt-key", key, "--scenario", "sale", "--duplicates", "1", "--json"}, args...)
-	out, err := exec.CommandContext(ctx, c.Seckill, args...).Output()
+	out, err := exec.CommandContext(ctx, c.Lab, args...).Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(out) == 0 {
 		return r, fmt.Errorf("%w: %s", err, exit.Stderr)
 	}

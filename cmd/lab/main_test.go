@@ -1,0 +1,11 @@
+package main
+
+import (
+	"testing"
+
+	"seckill/cmd/internal/cli/clitest"
+)
+
+func TestCommands_HaveHelp(t *testing.T) {
+	clitest.EveryCommandHasHelp(t, program())
+}
