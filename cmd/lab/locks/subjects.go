@@ -111,6 +111,6 @@ func redlockSubject(where string, config redlock.Config) subject {
 
 func zookeeperSubject(addrs []string, session time.Duration) subject {
 	return subject{"zookeeper", "configured", func() (breakable, error) {
-		return zklock.New(zklock.Config{Addrs: addrs, Session: session})
+		return zklock.New(zklock.Config{Addrs: addrs, Session: session, Timeout: 10 * time.Second})
 	}}
 }
