@@ -198,7 +198,7 @@ func newHandler(t testing.TB, shop handler.Shop, change func(*handler.Config)) *
 		Shop: shop, Keys: [][]byte{key}, Guests: true,
 		Ready:   func(context.Context) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),
-		Audit:   func(context.Context) (any, error) { return map[string]any{"holds": true}, nil },
+		Audit:   func(context.Context) (service.Audit, error) { return service.Audit{OK: true}, nil },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 	}
 	if change != nil {

@@ -43,9 +43,9 @@ type Config struct {
 
 	Outbox outbox.Admin // for the admin's routes about events; nil: no such routes
 
-	Audit   func(ctx context.Context) (any, error) // the audit's verdict, to be sent as JSON; nil: no such route
-	Metrics http.Handler                           // nil: no such route
-	Web     http.Handler                           // gets what no route matches, except below /api/; nil: not found
+	Audit   func(ctx context.Context) (service.Audit, error) // nil: no such route
+	Metrics http.Handler                                     // nil: no such route
+	Web     http.Handler                                     // gets what no route matches, except below /api/; nil: not found
 
 	Board          Screen // for the routes of the live board; nil: no such routes
 	BoardForAdmins bool   // whether only admins may watch it

@@ -135,9 +135,9 @@ func (h *Handler) audit(c *gin.Context) error {
 	}
 	ctx, cancel := within(c, h.cfg.AuditTimeout)
 	defer cancel()
-	verdict, err := h.cfg.Audit(ctx)
+	audit, err := h.cfg.Audit(ctx)
 	if err != nil {
 		return err
 	}
-	return respond(c, http.StatusOK, verdict)
+	return respond(c, http.StatusOK, toAuditJSON(&audit))
 }

@@ -103,14 +103,19 @@ func TestAddStockHasAlwaysARequestID(t *testing.T) {
 func TestAudit(t *testing.T) {
 	verdict := error(nil)
 	a := serve(t, newFakeShop(), func(c *handler.Config) {
-		c.Audit = func(ctx context.Context) (any, error) {
+		c.Audit = func(ctx context.Context) (service.Audit, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("an audit without end")
 			}
-			return map[string]bool{"holds": false}, verdict
+			return service.Audit{
+				At: time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC), Totals: service.AuditTotals{Orders: 7},
+				Findings: []service.Finding{{ID: "stock-negative", Invariant: 1, Check: "c", Broken: 1, Rows: []map[string]string{{"stock": "-1"}}}},
+			}, verdict
 		}
 	})
-	if got := a.send("GET", "/api/v1/admin/audit", "", as(t, 1, token.Admin)...); got.status != 200 || got.body != `{"holds":false}` {
+	if got := a.send("GET", "/api/v1/admin/audit", "", as(t, 1, token.Admin)...); got.status != 200 ||
+		!strings.HasPrefix(got.body, `{"ok":false,"at":"2026-11-11T00:00:00Z","totals":{"vouchers":0,"total":0,"stock":0,"orders":7,`) ||
+		!strings.HasSuffix(got.body, `"findings":[{"id":"stock-negative","invariant":1,"check":"c","ok":false,"broken":1,"rows":[{"stock":"-1"}]}]}`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	verdict = errors.New("database away")

@@ -2,136 +2,145 @@ package repository
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
 
 	"seckill/service"
+	"seckill/service/idgen"
 )
-
-// Audit is the machine's verdict over a database: does every invariant of the shop hold?
-type Audit struct {
-	OK       bool      `json:"ok"`
-	At       time.Time `json:"at"`
-	Totals   Totals    `json:"totals"`
-	Findings []Finding `json:"findings"` // one for each check, broken or not
-}
-
-// Totals count what the audit looked at.
-type Totals struct {
-	Vouchers  int64 `json:"vouchers"`
-	Total     int64 `json:"total"`  // units ever on sale
-	Stock     int64 `json:"stock"`  // units left
-	Orders    int64 `json:"orders"` // ever placed
-	Pending   int64 `json:"pending"`
-	Paid      int64 `json:"paid"`
-	Closed    int64 `json:"closed"`
-	Oversold  int64 `json:"oversold"`   // live orders beyond the total, over all vouchers
-	Excess    int64 `json:"duplicates"` // live orders beyond their user's limit
-	Events    int64 `json:"events"`
-	Unsent    int64 `json:"unsent_events"`
-	Effects   int64 `json:"effects"` // of the points consumer
-	Refunds   int64 `json:"refunds_due"`
-	Surviving int64 `json:"live"` // orders that hold a unit
-}
-
-// Finding is the outcome of one check.
-type Finding struct {
-	Invariant int              `json:"invariant"` // as numbered in the README
-	Check     string           `json:"check"`
-	OK        bool             `json:"ok"`
-	Broken    int64            `json:"broken"`         // how many rows break it
-	Rows      []map[string]any `json:"rows,omitempty"` // the first of them
-}
-
-// auditRows is how many offending rows a finding shows.
-const auditRows = 10
 
 // AuditOptions say what can be expected of the database at this moment.
 type AuditOptions struct {
-	// Settled: nothing is running, and the outbox has been drained. Then an event without its effect is a loss, where
-	// it would otherwise be on its way.
+	// Settled says that nothing is running and that the outbox has been drained. An event that was not sent, or has no
+	// effect, is then a loss; otherwise it may still be on its way.
 	Settled bool
 }
 
-// Audit runs every check in one snapshot. It reads whole tables and takes its time, without holding up anybody.
-func (db *DB) Audit(ctx context.Context, opts AuditOptions) (Audit, error) {
-	audit := Audit{OK: true}
-	err := db.snapshot(ctx, func(tx *gorm.DB) error {
-		var now dbTime
-		if err := tx.Raw("SELECT " + db.dialect.now).Row().Scan(&now); err != nil {
-			return err
-		}
-		audit.At = now.Time
-		if err := tx.Raw(totalsSQL).Scan(&audit.Totals).Error; err != nil {
-			return fmt.Errorf("audit totals: %w", err)
-		}
-		for _, c := range auditChecks {
-			if c.whenSettled && !opts.Settled {
-				continue
-			}
-			finding, err := c.run(tx)
-			if err != nil {
-				return fmt.Errorf("audit %q: %w", c.name, err)
-			}
-			audit.OK = audit.OK && finding.OK
-			audit.Findings = append(audit.Findings, finding)
-		}
-		return nil
-	})
+// maxFindingRows is the number of offending rows that a finding shows.
+const maxFindingRows = 10
+
+// Audit runs every check in one snapshot. It reads whole tables without locking them, and may take minutes.
+func (db *DB) Audit(ctx context.Context, opts AuditOptions) (audit service.Audit, err error) {
+	snapshot := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	err = db.patient().session(ctx).Transaction(func(tx *gorm.DB) error {
+		audit, err = runAudit(tx, db.dialect.now, opts)
+		return err
+	}, snapshot)
 	if err != nil && (passing(err) || ctx.Err() != nil) {
 		err = service.Unavailable(err)
 	}
 	return audit, err
 }
 
-// snapshot runs fn in a transaction that sees one state of the database throughout.
-func (db *DB) snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return db.patient().session(ctx).Connection(func(conn *gorm.DB) error {
-		if db.dialect.name == mysqlDialect.name {
-			if err := conn.Exec("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").Error; err != nil {
-				return err
-			}
+func runAudit(tx *gorm.DB, now string, opts AuditOptions) (service.Audit, error) {
+	audit := service.Audit{OK: true}
+	var at dbTime
+	if err := tx.Raw("SELECT " + now).Row().Scan(&at); err != nil {
+		return audit, err
+	}
+	audit.At = at.Time
+	if err := tx.Raw(auditTotals).Scan(&audit.Totals).Error; err != nil {
+		return audit, fmt.Errorf("audit totals: %w", err)
+	}
+	for _, c := range auditChecks {
+		if c.whenSettled && !opts.Settled {
+			continue
 		}
-		return conn.Transaction(fn)
-	})
+		finding, err := c.run(tx)
+		if err != nil {
+			return audit, fmt.Errorf("audit %s: %w", c.id, err)
+		}
+		audit.OK = audit.OK && finding.OK
+		audit.Findings = append(audit.Findings, finding)
+	}
+	return audit, nil
 }
 
-func (c auditCheck) run(tx *gorm.DB) (Finding, error) {
-	f := Finding{Invariant: c.invariant, Check: c.name}
-	if err := tx.Raw("SELECT COUNT(*) FROM (" + c.offending + ") AS broken").Scan(&f.Broken).Error; err != nil {
-		return f, err
-	}
+func (c auditCheck) run(tx *gorm.DB) (service.Finding, error) {
+	f := service.Finding{ID: c.id, Invariant: c.invariant, Check: c.holds}
+	err := tx.Raw("SELECT COUNT(*) FROM (" + c.offending + ") AS broken").Scan(&f.Broken).Error
 	f.OK = f.Broken == 0
-	if f.OK {
-		return f, nil
+	if err == nil && !f.OK {
+		f.Rows, err = textRows(tx.Raw(c.offending+" LIMIT ?", maxFindingRows).Rows())
 	}
-	if err := tx.Raw(c.offending+" LIMIT ?", auditRows).Scan(&f.Rows).Error; err != nil {
-		return f, err
-	}
-	for _, row := range f.Rows {
-		for column, value := range row {
-			if id, ok := value.(int64); ok && (column == "id" || strings.HasSuffix(column, "_id")) {
-				row[column] = strconv.FormatInt(id, 10) // ids do not fit in the numbers of JSON's readers
-			}
-		}
-	}
-	return f, nil
+	return f, err
 }
 
-// Err is nil if the verdict is good, else an error that names what is broken.
-func (a *Audit) Err() error {
-	if a.OK {
+// textRows reads rows of any columns as text. A null is left out.
+func textRows(rows *sql.Rows, err error) (all []map[string]string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has reported what can go wrong
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values, targets := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		row := map[string]string{}
+		for i, value := range values {
+			if value.Valid {
+				row[columns[i]] = value.String
+			}
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
+}
+
+// StockBalance adds up the vouchers whose sale has not ended, or ended less than recent ago. One statement reads one
+// state of the database; of the orders it reads only the index of slots.
+func (db *DB) StockBalance(ctx context.Context, recent time.Duration) (b service.StockBalance, err error) {
+	err = db.patient().session(ctx).Raw(`
+SELECT COUNT(*) AS vouchers, COALESCE(SUM(total), 0) AS total, COALESCE(SUM(stock), 0) AS stock, COALESCE(SUM(live), 0) AS live,
+       COALESCE(SUM(CASE WHEN live > total THEN live - total ELSE 0 END), 0) AS oversold,
+       COALESCE(SUM(ABS(total - stock - live)), 0) AS unaccounted
+  FROM (SELECT s.total, s.stock,
+               (SELECT COUNT(o.slot) FROM voucher_order o WHERE o.voucher_id = s.voucher_id AND o.slot IS NOT NULL) AS live
+          FROM voucher_stock s WHERE s.ends_at > ` + db.dialect.nowPlus(-recent) + `) AS sale`).Scan(&b).Error
+	if err != nil {
+		return b, fmt.Errorf("stock balance: %w", err)
+	}
+	return b, nil
+}
+
+// EachOrder calls fn for every order of the vouchers, in no particular order, and stops at the first error. fn runs while
+// rows are being read, so it must not use the database.
+func (db *DB) EachOrder(ctx context.Context, vouchers []idgen.ID, fn func(service.Order) error) (err error) {
+	if len(vouchers) == 0 {
 		return nil
 	}
-	var broken []string
-	for _, f := range a.Findings {
-		if !f.OK {
-			broken = append(broken, fmt.Sprintf("invariant %d, %s: %d rows, such as %v", f.Invariant, f.Check, f.Broken, f.Rows[0]))
+	session := db.patient().session(ctx)
+	rows, err := session.Model(&orderRow{}).Where("voucher_id IN ?", vouchers).Rows()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var row orderRow
+		if err := session.ScanRows(rows, &row); err != nil {
+			return err
+		}
+		if err := fn(row.order()); err != nil {
+			return err
 		}
 	}
-	return fmt.Errorf("audit: %s", strings.Join(broken, "; "))
+	return rows.Err()
+}
+
+// Unsent counts the events that the broker has not confirmed yet.
+func (db *DB) Unsent(ctx context.Context) (n int64, err error) {
+	err = db.session(ctx).Raw("SELECT COUNT(*) FROM outbox_event WHERE status IN ?", []int{outboxPending, outboxFailed}).Scan(&n).Error
+	return n, err
 }

@@ -14,60 +14,60 @@ import (
 	"seckill/service/idgen"
 )
 
-// wrongs plants what each check of the audit is there to find. In the statements, {pending} and the like stand for the
-// ids of orders in the state that their names say, {now} for the database's time and {id} for one that is new.
-var wrongs = []struct {
-	check string
+// defects plants one defect for each check. In the statements, {pending} and the like stand for the id of an order in that
+// state, {now} for the database's time and {id} for a new id.
+var defects = []struct {
+	check string // its id
 	plant []string
 }{
-	{"stock is not below zero", []string{"UPDATE voucher_stock SET total = total - stock - 1, stock = -1 WHERE voucher_id = {voucher}"}},
-	{"total = stock + live orders", []string{"UPDATE voucher_stock SET stock = stock - 1 WHERE voucher_id = {voucher}"}},
-	{"total = stock + live orders", []string{"UPDATE voucher_stock SET total = total + 1 WHERE voucher_id = {empty}"}},
-	{"every placed order is counted", []string{"UPDATE voucher_stock SET placed = placed + 1 WHERE voucher_id = {voucher}"}},
-	{"every order is of a voucher on sale", []string{"UPDATE voucher_order SET voucher_id = {id} WHERE id = {pending}",
+	{"stock-negative", []string{"UPDATE voucher_stock SET total = total - stock - 1, stock = -1 WHERE voucher_id = {voucher}"}},
+	{"stock-balance", []string{"UPDATE voucher_stock SET stock = stock - 1 WHERE voucher_id = {voucher}"}},
+	{"stock-balance", []string{"UPDATE voucher_stock SET total = total + 1 WHERE voucher_id = {empty}"}},
+	{"placed-count", []string{"UPDATE voucher_stock SET placed = placed + 1 WHERE voucher_id = {voucher}"}},
+	{"voucher-missing", []string{"UPDATE voucher_order SET voucher_id = {id} WHERE id = {pending}",
 		"UPDATE voucher_stock SET stock = stock + 1, placed = placed - 1 WHERE voucher_id = {voucher}"}},
-	{"no user holds more live orders than the limit", []string{"UPDATE voucher_stock SET user_limit = 1 WHERE voucher_id = {voucher}"}},
-	{"a slot is held by an order that is live, and by one", []string{"UPDATE voucher_order SET slot = 0 WHERE user_id = 5"}},
-	{"a slot is held by an order that is live, and by one", []string{"UPDATE voucher_order SET slot = 0 WHERE id = {cancelled}",
+	{"user-limit", []string{"UPDATE voucher_stock SET user_limit = 1 WHERE voucher_id = {voucher}"}},
+	{"slot-conflict", []string{"UPDATE voucher_order SET slot = 0 WHERE user_id = 5"}},
+	{"slot-conflict", []string{"UPDATE voucher_order SET slot = 0 WHERE id = {cancelled}",
 		"UPDATE voucher_stock SET stock = stock - 1 WHERE voucher_id = {voucher}"}},
-	{"a live order holds a slot", []string{"UPDATE voucher_order SET slot = NULL WHERE id = {pending}",
+	{"slot-missing", []string{"UPDATE voucher_order SET slot = NULL WHERE id = {pending}",
 		"UPDATE voucher_stock SET stock = stock + 1 WHERE voucher_id = {voucher}"}},
-	{"one request id, one order", []string{"UPDATE voucher_order SET request_id = 'same' WHERE user_id = 5"}},
-	{"no id was handed out twice", []string{"UPDATE outbox_event SET event_id = {paid} WHERE biz_id = {pending}"}},
-	{"an order is paid or closed, and its times say the same", []string{"UPDATE voucher_order SET paid_at = {now} WHERE id = {pending}"}},
-	{"an order is paid or closed, and its times say the same", []string{"UPDATE voucher_order SET closed_at = {now}, close_reason = 1 WHERE id = {paid}"}},
-	{"an order is paid or closed, and its times say the same", []string{"UPDATE voucher_order SET pay_by = {now} WHERE id = {expired}"}},
-	{"an order is paid or closed, and its times say the same", []string{"UPDATE voucher_order SET pay_by = NULL WHERE id = {pending}"}},
-	{"a paid order has one payment that was applied, others have none", []string{"DELETE FROM payment WHERE order_id = {paid}"}},
-	{"a paid order has one payment that was applied, others have none", []string{
+	{"request-duplicate", []string{"UPDATE voucher_order SET request_id = 'same' WHERE user_id = 5"}},
+	{"id-duplicate", []string{"UPDATE outbox_event SET event_id = {paid} WHERE biz_id = {pending}"}},
+	{"order-state", []string{"UPDATE voucher_order SET paid_at = {now} WHERE id = {pending}"}},
+	{"order-state", []string{"UPDATE voucher_order SET closed_at = {now}, close_reason = 1 WHERE id = {paid}"}},
+	{"order-state", []string{"UPDATE voucher_order SET pay_by = {now} WHERE id = {expired}"}},
+	{"order-state", []string{"UPDATE voucher_order SET pay_by = NULL WHERE id = {pending}"}},
+	{"payment-count", []string{"DELETE FROM payment WHERE order_id = {paid}"}},
+	{"payment-count", []string{
 		"INSERT INTO payment (payment_id, order_id, amount_cents, refund_due, created_at) VALUES ('x', {pending}, 1, 0, {now})"}},
-	{"every payment is for an order", []string{
+	{"payment-orphan", []string{
 		"INSERT INTO payment (payment_id, order_id, amount_cents, refund_due, created_at) VALUES ('x', {id}, 1, 0, {now})"}},
-	{"every change of an order has its event", []string{"DELETE FROM outbox_event WHERE biz_id = {pending}"}},
-	{"every change of an order has its event", []string{"DELETE FROM outbox_event WHERE biz_id = {cancelled} AND biz_type = 'ORDER_REFUND_DUE'"}},
-	{"every change of an order has its event", []string{"UPDATE outbox_event SET biz_type = 'ORDER_EXPIRED' WHERE biz_type = 'ORDER_CANCELLED'"}},
-	{"every change of an order has its event", []string{"UPDATE voucher_order SET version = version + 1 WHERE id = {expired}"}},
-	{"every change of an order has its event", []string{"UPDATE outbox_event SET version = 1 WHERE biz_id = {paid}"}},
-	{"every change of an order has its event", []string{"DELETE FROM payment WHERE refund_due = 1"}},
-	{"no order has more events than changes, after a purge", []string{
+	{"event-missing", []string{"DELETE FROM outbox_event WHERE biz_id = {pending}"}},
+	{"event-missing", []string{"DELETE FROM outbox_event WHERE biz_id = {cancelled} AND biz_type = 'ORDER_REFUND_DUE'"}},
+	{"event-missing", []string{"UPDATE outbox_event SET biz_type = 'ORDER_EXPIRED' WHERE biz_type = 'ORDER_CANCELLED'"}},
+	{"event-missing", []string{"UPDATE voucher_order SET version = version + 1 WHERE id = {expired}"}},
+	{"event-missing", []string{"UPDATE outbox_event SET version = 1 WHERE biz_id = {paid}"}},
+	{"event-missing", []string{"DELETE FROM payment WHERE refund_due = 1"}},
+	{"event-surplus", []string{
 		"INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES ('ORDER_CREATED', 1, {now})",
 		"DELETE FROM outbox_event WHERE biz_id = {pending}", "UPDATE outbox_event SET version = 1 WHERE biz_id = {paid}"}},
-	{"what was purged makes up for what is gone", []string{
+	{"event-purged", []string{
 		"INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES ('ORDER_CREATED', 2, {now})",
 		"DELETE FROM outbox_event WHERE biz_id = {pending}"}},
-	{"no event stands without its order", []string{"INSERT INTO outbox_event (event_id, biz_type, biz_id, version, payload, status," +
+	{"event-orphan", []string{"INSERT INTO outbox_event (event_id, biz_type, biz_id, version, payload, status," +
 		" next_retry_time, created_at, updated_at) VALUES ({id}, 'ORDER_CREATED', {id}, 1, '{}', 1, {now}, {now}, {now})"}},
-	{"no effect happened twice", []string{"INSERT INTO points_entry (order_id, user_id, points, created_at) VALUES ({paid}, 2, 10, {now})"}},
-	{"no effect without its event", []string{"INSERT INTO points_entry (order_id, user_id, points, created_at) VALUES ({pending}, 1, 10, {now})"}},
-	{"every event was sent", []string{"UPDATE outbox_event SET status = 0 WHERE biz_id = {expired}"}},
-	{"every event was sent", []string{"UPDATE outbox_event SET status = 2 WHERE biz_id = {expired}"}},
-	{"every paid order has its effect", []string{"DELETE FROM points_entry"}},
-	{"nothing was sold outside of the window", []string{"UPDATE voucher_stock SET starts_at = ends_at WHERE voucher_id = {voucher}"}},
-	{"nothing was sold outside of the window", []string{"UPDATE voucher_stock SET ends_at = starts_at WHERE voucher_id = {voucher}"}},
+	{"effect-duplicate", []string{"INSERT INTO points_entry (order_id, user_id, points, created_at) VALUES ({paid}, 2, 10, {now})"}},
+	{"effect-orphan", []string{"INSERT INTO points_entry (order_id, user_id, points, created_at) VALUES ({pending}, 1, 10, {now})"}},
+	{"event-unsent", []string{"UPDATE outbox_event SET status = 0 WHERE biz_id = {expired}"}},
+	{"event-unsent", []string{"UPDATE outbox_event SET status = 2 WHERE biz_id = {expired}"}},
+	{"effect-missing", []string{"DELETE FROM points_entry"}},
+	{"sale-window", []string{"UPDATE voucher_stock SET starts_at = ends_at WHERE voucher_id = {voucher}"}},
+	{"sale-window", []string{"UPDATE voucher_stock SET ends_at = starts_at WHERE voucher_id = {voucher}"}},
 }
 
-// The audit finds what is wrong, and nothing else.
-func TestAuditFindsWhatIsWrong(t *testing.T) {
+// The audit finds each defect, and nothing else.
+func TestAudit_FindsEachDefect(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openRaw(t, target, PoolOptions{})
@@ -75,20 +75,20 @@ func TestAuditFindsWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		dropConstraints(t, db)
-		values := aSoundShop(t, db)
+		values := soundShop(t, db)
 		keep(t, db)
 		tried := map[string]bool{}
-		for _, wrong := range wrongs {
-			tried[wrong.check] = true
+		for _, defect := range defects {
+			tried[defect.check] = true
 			restore(t, db)
-			for _, statement := range wrong.plant {
+			for _, statement := range defect.plant {
 				result := db.gorm.Exec(values.Replace(statement))
 				if result.Error != nil || result.RowsAffected == 0 {
 					t.Fatalf("%s: %v, %d rows", statement, result.Error, result.RowsAffected)
 				}
 			}
-			if broken := brokenChecks(t, db); !slices.Equal(broken, []string{wrong.check}) {
-				t.Errorf("%s:\n  found %q, want %q", wrong.plant, broken, wrong.check)
+			if broken := brokenChecks(t, db); !slices.Equal(broken, []string{defect.check}) {
+				t.Errorf("%s:\n  found %q, want %q", defect.plant, broken, defect.check)
 			}
 		}
 		restore(t, db)
@@ -96,14 +96,14 @@ func TestAuditFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("a sound shop breaks %q", broken)
 		}
 		for _, c := range auditChecks {
-			if !tried[c.name] {
-				t.Errorf("nothing is planted for %q", c.name)
+			if !tried[c.id] {
+				t.Errorf("nothing is planted for %q", c.id)
 			}
 		}
 	})
 }
 
-// brokenChecks lists the checks that fail when everything has settled.
+// brokenChecks lists the ids of the checks that fail, all of them included.
 func brokenChecks(t *testing.T, db *DB) (names []string) {
 	t.Helper()
 	audit, err := db.Audit(t.Context(), AuditOptions{Settled: true})
@@ -115,7 +115,7 @@ func brokenChecks(t *testing.T, db *DB) (names []string) {
 			t.Errorf("%+v contradicts itself", f)
 		}
 		if !f.OK {
-			names = append(names, f.Check)
+			names = append(names, f.ID)
 		}
 	}
 	if audit.OK != (len(names) == 0) || audit.OK != (audit.Err() == nil) {
@@ -124,7 +124,7 @@ func brokenChecks(t *testing.T, db *DB) (names []string) {
 	return names
 }
 
-// shopTables are all that the audit looks at.
+// shopTables are the tables that the audit reads.
 var shopTables = []string{"points_entry", "outbox_purged", "outbox_event", "payment", "voucher_order", "voucher_stock"}
 
 // keep copies the tables for restore.
@@ -150,8 +150,8 @@ func restore(t *testing.T, db *DB) {
 	}
 }
 
-// aSoundShop puts an order of each kind into an empty database. It returns what the plants stand for.
-func aSoundShop(t *testing.T, db *DB) *strings.Replacer {
+// soundShop puts an order of each kind into an empty database. It returns the values of the placeholders.
+func soundShop(t *testing.T, db *DB) *strings.Replacer {
 	t.Helper()
 	voucher, empty := onSale(t, db, 20, 2), onSale(t, db, 5, 1)
 	names := []string{"{id}", nextID().String(), "{voucher}", voucher.String(), "{empty}", empty.String(), "{now}", db.dialect.now}
@@ -197,12 +197,12 @@ func paidEvent(t *testing.T, db *DB, order idgen.ID) (id idgen.ID) {
 	return id
 }
 
-// What the audit looks for the database does not let in.
-func TestTheDatabaseRefusesWhatIsWrong(t *testing.T) {
+// The constraints of the database refuse most of what the audit looks for.
+func TestSchema_RefusesDefects(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
-		values := aSoundShop(t, db)
+		values := soundShop(t, db)
 		for _, statement := range []string{
 			"UPDATE voucher_stock SET stock = -1 WHERE voucher_id = {voucher}",
 			"UPDATE voucher_stock SET stock = total + 1 WHERE voucher_id = {voucher}",
@@ -215,19 +215,19 @@ func TestTheDatabaseRefusesWhatIsWrong(t *testing.T) {
 			"UPDATE payment SET payment_id = 'same'",
 		} {
 			if err := db.gorm.Exec(values.Replace(statement)).Error; err == nil {
-				t.Errorf("%s was let in", statement)
+				t.Errorf("%s was accepted", statement)
 			}
 		}
 	})
 }
 
-func TestAuditCountsWhatItSaw(t *testing.T) {
+func TestAudit_Totals(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
-		aSoundShop(t, db)
+		soundShop(t, db)
 		audit, err := db.Audit(t.Context(), AuditOptions{Settled: true})
-		want := Totals{Vouchers: 2, Total: 25, Stock: 21, Orders: 6, Pending: 3, Paid: 1, Closed: 2, Events: 10, Effects: 1, Refunds: 1, Surviving: 4}
+		want := service.AuditTotals{Vouchers: 2, Total: 25, Stock: 21, Orders: 6, Live: 4, Pending: 3, Paid: 1, Closed: 2, Events: 10, Effects: 1, RefundsDue: 1}
 		if err != nil || audit.Totals != want {
 			t.Errorf("%+v (%v), want %+v", audit.Totals, err, want)
 		}

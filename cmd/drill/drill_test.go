@@ -143,18 +143,16 @@ func TestMeter(t *testing.T) {
 
 // The page is compared with one that somebody has looked at; UPDATE=1 replaces that.
 func TestPage(t *testing.T) {
-	audit, verdict := sound()
-	g := newLedger(&audit, &verdict)
-	g.Settled = g.Unknown
+	v, a := sound()
 	r := &result{
-		Name: "redis-failover", Lock: "redis", Seed: 7, Shows: "what <is> shown", Fears: "what is feared", Ledger: g, OK: true, Pause: time.Second,
+		Name: "redis-failover", Lock: "redis", Seed: 7, Shows: "what <is> shown", Fears: "what is feared", Verdict: v, Answers: a, OK: true, Pause: time.Second,
 		Figures: []figure{{Name: "locks again", Took: 3 * time.Second, Limit: 5 * time.Second, Judged: true}},
 		Events:  []event{{2 * time.Second, fault, "redis-1 is killed"}, {3 * time.Second, healed, "redis-1 is started"}, {4 * time.Second, noted, "found"}},
 	}
 	for i := range 8 {
 		r.Slots = append(r.Slots, loadtest.Slot{At: time.Duration(i) * time.Second, Width: time.Second, Accepted: int64(100 + i), Faults: int64(i), AcceptedP50: time.Millisecond, AcceptedP99: 9 * time.Millisecond})
 	}
-	r.Control = &result{Name: r.Name, Shows: "without the guard: 3 units were oversold", OK: true, guardOff: true, Ledger: g}
+	r.Control = &result{Name: r.Name, Shows: "without the guard: 3 units were oversold", OK: true, guardOff: true, Verdict: v}
 	var got bytes.Buffer
 	if err := page(&got, []*result{r, {Name: "mysql-kill", Wrong: []string{"it did not come up"}}}); err != nil {
 		t.Fatal(err)

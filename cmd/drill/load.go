@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/cmd/internal/reconcile"
+	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
 )
 
@@ -19,7 +19,7 @@ import (
 type load struct {
 	client     *loadtest.Client
 	recorder   *loadtest.Recorder
-	book       *reconcile.Book
+	claims     *verdict.Claims
 	journal    *loadtest.Journal
 	file       *os.File
 	meter      *meter
@@ -33,10 +33,9 @@ type load struct {
 	busyIsFine bool // a shop that says twice that it can't serve now has not failed its buyer: the machine is busy
 	token      func(int64) string
 
-	arrivals atomic.Int64          // of the steady load
-	repeated atomic.Int64          // requests that were sent once more, because they had failed or their outcome was unknown
-	again    atomic.Int64          // of them, those that failed again
-	bad      atomic.Pointer[error] // what the book could not read
+	arrivals atomic.Int64 // of the steady load
+	repeated atomic.Int64 // requests that were sent once more, because they had failed or their outcome was unknown
+	again    atomic.Int64 // of them, those that failed again
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 }
@@ -69,7 +68,7 @@ type loadOptions struct {
 
 // newLoad puts a voucher on sale. Close it.
 func newLoad(o loadOptions) (*load, error) {
-	l := &load{book: reconcile.NewBook(), meter: o.meter, rate: o.rate, units: o.units, seed: o.seed, repeat: o.repeat, busyIsFine: o.busyIsFine, token: o.token}
+	l := &load{claims: verdict.NewClaims(), meter: o.meter, rate: o.rate, units: o.units, seed: o.seed, repeat: o.repeat, busyIsFine: o.busyIsFine, token: o.token}
 	var err error
 	if l.client, err = loadtest.NewClient(o.url, loadtest.ClientOptions{Timeout: sendTimeout, Token: o.token}); err != nil {
 		return nil, err
@@ -108,9 +107,7 @@ func (l *load) putOnSale(title string, units int64) (v loadtest.Voucher, err err
 func (l *load) record(e *loadtest.Entry) {
 	l.meter.add(e)
 	l.journal.Write(e)
-	if err := l.book.Add(e); err != nil {
-		l.bad.CompareAndSwap(nil, &err)
-	}
+	l.claims.Add(e)
 }
 
 // start lets the buyers come until stop. What they find is told to the timeline.
@@ -239,12 +236,4 @@ func (l *load) look(ctx context.Context) error {
 func (l *load) close() error {
 	l.client.Close()
 	return errors.Join(l.journal.Flush(), l.file.Close())
-}
-
-// err is what the book could not read of an answer.
-func (l *load) err() error {
-	if err := l.bad.Load(); err != nil {
-		return *err
-	}
-	return nil
 }

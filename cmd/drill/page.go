@@ -28,8 +28,7 @@ func writePage(path string, results []*result) (err error) {
 func page(w io.Writer, results []*result) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"short": short, "seconds": func(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() },
-		"throughput": (*result).throughput, "latency": (*result).latency,
-		"sub": func(a, b int64) int64 { return a - b },
+		"throughput": (*result).throughput, "latency": (*result).latency, "counts": (*result).counts,
 	}).Parse(pageText)
 	if err != nil {
 		return err

@@ -46,10 +46,10 @@ func (r *result) cells() string {
 	if len(r.Figures) > 0 {
 		recovery = short(r.Figures[0].Took)
 	}
-	g := r.Ledger
-	if g == nil {
+	v := r.Verdict
+	if v == nil {
 		return strings.Repeat("–\t", 11) + verdict + "\t"
 	}
-	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t", humanize.Comma(g.Accepted), g.Unknown-g.Settled, g.Lost, g.Oversold,
-		g.Undersold, g.Duplicates, g.IDsTwice, humanize.Comma(g.Events), humanize.Comma(g.Effects), short(r.Pause), recovery, verdict)
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t", humanize.Comma(v.Acknowledged), v.Unresolved, v.Lost, v.Oversold,
+		v.Undersold, v.Duplicates, v.DuplicateIDs, humanize.Comma(v.Events), humanize.Comma(v.Effects), short(r.Pause), recovery, verdict)
 }

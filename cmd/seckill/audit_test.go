@@ -15,6 +15,7 @@ import (
 	"seckill/cmd/internal/app"
 	"seckill/cmd/internal/cli"
 	"seckill/cmd/internal/cli/clitest"
+	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
 )
 
@@ -22,20 +23,12 @@ import (
 func TestAudit_Journal(t *testing.T) {
 	data, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")
 	requests, orders := writeJournal(t, data, journal)
-	var audit struct {
-		OK       bool
-		Findings []struct {
-			Check  string
-			OK     bool
-			Broken int64
-		}
-		Journal struct{ Entries, Told, Unknown, Open int64 }
-	}
+	var audit verdict.Verdict
 	if code := clitest.RunJSON(t, program(), &audit, "audit", "--data="+data, "--whole", "--journal="+journal); code != 0 || !audit.OK {
 		t.Errorf("exit status %d: %+v", code, audit)
 	}
-	if audit.Journal.Entries != requests || audit.Journal.Told != orders {
-		t.Errorf("%+v of %d requests and %d orders", audit.Journal, requests, orders)
+	if audit.Requests != requests || audit.Acknowledged != orders {
+		t.Errorf("%+v of %d requests and %d orders", audit.Counts, requests, orders)
 	}
 	text, err := os.ReadFile(journal)
 	if err != nil {
@@ -51,7 +44,7 @@ func TestAudit_Journal(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ := seckill(t, "audit", "--data="+data, "--journal="+journal)
-	if code != 1 || !strings.Contains(stdout, "BROKEN  4  every order that a client was told of is in the database\n           map[order:123") {
+	if code != 1 || !strings.Contains(stdout, "BROKEN  4  every order that a client was told of exists (order-lost): broken by 1\n             map[order:123") {
 		t.Errorf("exit status %d:\n%s", code, stdout)
 	}
 }

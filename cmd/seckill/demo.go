@@ -61,7 +61,7 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (er
 		return err
 	}
 	defer d.client.Close()
-	v, err := d.run(ctx)
+	result, err := d.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before there was a verdict")
@@ -69,9 +69,9 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (er
 		return err
 	}
 	if c.JSON {
-		err = out.JSON(v)
+		err = out.JSON(result)
 	} else {
-		v.print(out.Stdout)
+		result.print(out.Stdout)
 	}
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (er
 	if c.Keep {
 		d.keep(ctx, out)
 	}
-	if !v.OK {
+	if !result.Verdict.OK {
 		return cli.ErrFailed
 	}
 	return nil

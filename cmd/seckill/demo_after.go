@@ -12,15 +12,15 @@ import (
 
 // afterSale lets half of the orders be paid and a quarter be cancelled, and those who were too late come again: they
 // must get what was cancelled.
-func (d *demo) afterSale(ctx context.Context, hot loadtest.Voucher, v *demoVerdict) error {
+func (d *demo) afterSale(ctx context.Context, hot loadtest.Voucher, result *demoResult) error {
 	buyers := d.buyers(d.recorder(), hot.ID)
 	all := int64(len(d.orders))
-	v.Paid, v.Cancelled = (all+1)/2, all/4
-	v.Pending = all - v.Paid - v.Cancelled
+	result.Paid, result.Cancelled = (all+1)/2, all/4
+	result.Pending = all - result.Paid - result.Cancelled
 	var failed atomic.Pointer[error]
-	changes := loadtest.Load{Clients: d.cmd.Clients, Arrivals: max(v.Paid+v.Cancelled, 1)}
+	changes := loadtest.Load{Clients: d.cmd.Clients, Arrivals: max(result.Paid+result.Cancelled, 1)}
 	err := changes.Run(ctx, func(a loadtest.Arrival) {
-		if err := d.change(buyers, a.N, v.Paid); err != nil {
+		if err := d.change(buyers, a.N, result.Paid); err != nil {
 			failed.Store(&err)
 		}
 	}, nil)
@@ -31,9 +31,9 @@ func (d *demo) afterSale(ctx context.Context, hot loadtest.Voucher, v *demoVerdi
 		return err
 	}
 	began := time.Now()
-	again, err := d.comeAgain(ctx, buyers, d.later, v.Cancelled)
-	v.Resold, v.ResoldIn = again, time.Since(began)
-	v.Resalable = min(v.Cancelled, int64(len(d.later)))
+	again, err := d.comeAgain(ctx, buyers, d.later, result.Cancelled)
+	result.Resold, result.ResoldIn = again, time.Since(began)
+	result.Resalable = min(result.Cancelled, int64(len(d.later)))
 	return err
 }
 
@@ -80,13 +80,13 @@ func (d *demo) comeAgain(ctx context.Context, buyers *loadtest.Buyers, users []i
 
 // expiry sells a few units that have to be paid within a second, of which half are: the others must come back by
 // themselves.
-func (d *demo) expiry(ctx context.Context, v *demoVerdict) error {
+func (d *demo) expiry(ctx context.Context, result *demoResult) error {
 	units := min(max(d.cmd.Stock/10, 2), 20)
 	short, err := d.createVoucher("Pay within a second", units, time.Second)
 	if err != nil {
 		return err
 	}
-	v.ShortStock = units
+	result.ShortStock = units
 	r := d.recorder()
 	buyers := d.buyers(r, short.ID)
 	buyers.Users = units
@@ -100,22 +100,22 @@ func (d *demo) expiry(ctx context.Context, v *demoVerdict) error {
 		}
 		switch p := buyers.Pay(buyers.Buyer(n), a.Order); p.Outcome {
 		case loadtest.Done:
-			v.ShortPaid++
+			result.ShortPaid++
 		case "order-closed": // this machine was too busy to pay within a second; so be it
 		default:
 			return fmt.Errorf("order %s could not be paid: %s", a.Order, p.Outcome)
 		}
 	}
-	v.Expired = units - v.ShortPaid
+	result.Expired = units - result.ShortPaid
 	if err := pause(ctx, time.Second); err != nil {
 		return err
 	}
 	began := time.Now()
-	late := make([]int64, v.Expired)
+	late := make([]int64, result.Expired)
 	for i := range late {
 		late[i] = buyers.FirstUser + units + int64(i)
 	}
-	v.ExpiredResold, err = d.comeAgain(ctx, buyers, late, v.Expired)
-	v.ExpiredResoldIn = time.Since(began)
+	result.ExpiredResold, err = d.comeAgain(ctx, buyers, late, result.Expired)
+	result.ExpiredResoldIn = time.Since(began)
 	return err
 }

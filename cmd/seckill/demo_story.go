@@ -9,7 +9,7 @@ import (
 
 	"seckill/cmd/internal/app"
 	"seckill/cmd/internal/cli"
-	"seckill/cmd/internal/reconcile"
+	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
 )
 
@@ -20,13 +20,12 @@ type demo struct {
 	out    *cli.Output
 	tokens *cli.Tokens
 	client *loadtest.Client
-	book   *reconcile.Book // what the clients were told
+	claims *verdict.Claims // what the clients were told
 
-	mu      sync.Mutex
-	bookErr error     // the first entry that could not be
-	later   []int64   // some of those who were too late
-	orders  []order   // that the sale placed
-	last    time.Time // when its last buyer had an order
+	mu     sync.Mutex
+	later  []int64   // some of those who were too late
+	orders []order   // that the sale placed
+	last   time.Time // when its last buyer had an order
 }
 
 // order is an order as its buyer knows it.
@@ -36,7 +35,7 @@ type order struct {
 }
 
 func newDemo(cmd *demoCmd, shop *app.App, out *cli.Output) (*demo, error) {
-	d := &demo{cmd: cmd, shop: shop, out: out, book: reconcile.NewBook()}
+	d := &demo{cmd: cmd, shop: shop, out: out, claims: verdict.NewClaims()}
 	var err error
 	if d.tokens, err = cli.NewTokens(shop.JWTKey); err != nil {
 		return nil, err
@@ -48,23 +47,23 @@ func newDemo(cmd *demoCmd, shop *app.App, out *cli.Output) (*demo, error) {
 }
 
 // run tells the story from the opening to the verdict.
-func (d *demo) run(ctx context.Context) (*demoVerdict, error) {
-	v := &demoVerdict{Buyers: d.cmd.Buyers, Stock: d.cmd.Stock, Copies: d.cmd.Duplicates, Backends: d.backends()}
+func (d *demo) run(ctx context.Context) (*demoResult, error) {
+	result := &demoResult{Buyers: d.cmd.Buyers, Stock: d.cmd.Stock, Copies: d.cmd.Duplicates, Backends: d.backends()}
 	hot, err := d.createVoucher("Dinner for two", d.cmd.Stock, 15*time.Minute)
 	if err != nil {
 		return nil, err
 	}
 	d.tokens.Prepare(cli.FirstBuyer, d.cmd.Buyers)
-	if err := d.sale(ctx, hot, v); err != nil {
+	if err := d.sale(ctx, hot, result); err != nil {
 		return nil, err
 	}
-	if err := d.afterSale(ctx, hot, v); err != nil {
+	if err := d.afterSale(ctx, hot, result); err != nil {
 		return nil, err
 	}
-	if err := d.expiry(ctx, v); err != nil {
+	if err := d.expiry(ctx, result); err != nil {
 		return nil, err
 	}
-	return v, d.prove(ctx, hot, v)
+	return result, d.prove(ctx, hot, result)
 }
 
 // backends names what the shop runs on.
@@ -91,16 +90,8 @@ func (d *demo) createVoucher(title string, stock int64, payWithin time.Duration)
 	})
 }
 
-// recorder returns one whose entries go to the book.
-func (d *demo) recorder() *loadtest.Recorder {
-	return loadtest.NewRecorder(func(e *loadtest.Entry) {
-		if err := d.book.Add(e); err != nil {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.bookErr = errors.Join(d.bookErr, err)
-		}
-	})
-}
+// recorder returns a recorder whose entries go to the claims.
+func (d *demo) recorder() *loadtest.Recorder { return loadtest.NewRecorder(d.claims.Add) }
 
 func (d *demo) buyers(r *loadtest.Recorder, voucher string) *loadtest.Buyers {
 	return &loadtest.Buyers{
@@ -110,23 +101,23 @@ func (d *demo) buyers(r *loadtest.Recorder, voucher string) *loadtest.Buyers {
 }
 
 // sale lets every buyer come once, and settles what they could not be told.
-func (d *demo) sale(ctx context.Context, hot loadtest.Voucher, v *demoVerdict) error {
+func (d *demo) sale(ctx context.Context, hot loadtest.Voucher, result *demoResult) error {
 	r := d.recorder()
 	buyers := d.buyers(r, hot.ID)
 	stop := cli.ShowProgress(d.out.Stderr, fmt.Sprintf("%d buyers for %d units", d.cmd.Buyers, d.cmd.Stock), d.cmd.Buyers*int64(d.cmd.Duplicates), r)
 	load := loadtest.Load{Clients: d.cmd.Clients, Arrivals: d.cmd.Buyers}
 	began := time.Now()
 	err := load.Run(ctx, func(a loadtest.Arrival) { d.note(buyers.Buyer(a.N), buyers.Buy(a)) }, nil)
-	v.Sale = r.Report()
+	result.Sale = r.Report()
 	stop()
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	v.SellingTime = max(d.last.Sub(began), 0)
+	result.SellingTime = max(d.last.Sub(began), 0)
 	if unknown := r.TakeUnknown(); len(unknown) > 0 {
 		settling, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		v.Settled = loadtest.Settle(settling, d.client, d.recorder(), unknown)
+		result.Settled = loadtest.Settle(settling, d.client, d.recorder(), unknown)
 	}
 	return nil
 }

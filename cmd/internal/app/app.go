@@ -123,7 +123,7 @@ func (a *App) serve(ctx context.Context, opts *Options, shop *service.Shop, ids 
 	cfg := handler.Config{
 		Shop: shop, Keys: [][]byte{a.JWTKey}, Log: a.log,
 		Ready: a.ready(), IDs: ids, Outbox: repository.NewOutbox(a.DB),
-		Audit:  func(ctx context.Context) (any, error) { return a.DB.Audit(ctx, repository.AuditOptions{}) },
+		Audit:  func(ctx context.Context) (service.Audit, error) { return a.DB.Audit(ctx, repository.AuditOptions{}) },
 		Guests: opts.API.Guests || opts.Servers.Embedded(), UserLimit: rate(opts.API.UserRate), AddressLimit: rate(opts.API.AddressRate),
 		TrustedProxies: opts.API.TrustedProxies, PlaceTimeout: opts.Commit.CommitTimeout + 2*time.Second,
 		AccessLog: opts.Log.AccessLog,

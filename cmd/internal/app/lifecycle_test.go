@@ -56,7 +56,7 @@ func TestLifeOfAnOrder(t *testing.T) {
 		admin.do(http.MethodPost, "/api/v1/admin/vouchers/"+voucher+"/end", nil).mustBe(t, "200")
 		stranger.place(voucher).mustBe(t, "sale-ended")
 		user.place(voucher, "one").mustBe(t, "200")
-		if totals := mustAudit(t, shop.DB); totals.Paid != 1 || totals.Closed != 1 || totals.Effects != 1 || totals.Refunds != 1 {
+		if totals := mustAudit(t, shop.DB); totals.Paid != 1 || totals.Closed != 1 || totals.Effects != 1 || totals.RefundsDue != 1 {
 			t.Errorf("the database says %+v", totals)
 		}
 		if verdict := admin.do(http.MethodGet, "/api/v1/admin/audit", nil).mustBe(t, "200"); verdict.body["ok"] != true {

@@ -98,18 +98,18 @@ func (k bookkeeper) readOutbox(ctx context.Context) error {
 func (k bookkeeper) readUnits(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bookTime)
 	defer cancel()
-	books, err := k.db.Books(ctx, bookRecent)
+	balance, err := k.db.StockBalance(ctx, bookRecent)
 	if err != nil {
 		return err
 	}
 	m := k.metrics.books
-	m.total.Set(float64(books.Total))
-	m.stock.Set(float64(books.Stock))
-	m.live.Set(float64(books.Live))
-	m.oversold.Set(float64(books.Oversold))
-	m.unaccounted.Set(float64(books.Unaccounted))
-	if books.Oversold != 0 || books.Unaccounted != 0 {
-		k.log.Error("the books do not balance; seckill audit tells more", "oversold", books.Oversold, "unaccounted", books.Unaccounted)
+	m.total.Set(float64(balance.Total))
+	m.stock.Set(float64(balance.Stock))
+	m.live.Set(float64(balance.Live))
+	m.oversold.Set(float64(balance.Oversold))
+	m.unaccounted.Set(float64(balance.Unaccounted))
+	if balance.Oversold != 0 || balance.Unaccounted != 0 {
+		k.log.Error("the books do not balance; seckill audit tells more", "oversold", balance.Oversold, "unaccounted", balance.Unaccounted)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func sellOut(t *testing.T, target dbtest.Database, redisAddr string, buyers int)
 		}
 	}
 	totals := mustAudit(t, shops[0].DB)
-	if totals.Orders != stock || totals.Surviving != stock || totals.Stock != 0 {
+	if totals.Orders != stock || totals.Live != stock || totals.Stock != 0 {
 		t.Errorf("the database says %+v", totals)
 	}
 }

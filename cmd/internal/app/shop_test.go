@@ -92,7 +92,7 @@ func closeApp(t testing.TB, running *App) {
 }
 
 // mustAudit waits until the outbox is empty and audits.
-func mustAudit(t testing.TB, db *repository.DB) repository.Totals {
+func mustAudit(t testing.TB, db *repository.DB) service.AuditTotals {
 	t.Helper()
 	waitDelivered(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)

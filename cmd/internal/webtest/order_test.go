@@ -37,7 +37,7 @@ func TestCancelGivesTheUnitBack(t *testing.T) {
 	p.click("#sure-yes")
 	p.until(in("cancelled", firstOrder) + " && " + shows("#status", "Dinner for two: Cancelled"))
 	p.until(in("open", ticket))
-	if got := s.totals(); got.Closed != 1 || got.Surviving != 0 {
+	if got := s.totals(); got.Closed != 1 || got.Live != 0 {
 		t.Errorf("the database says %+v", got)
 	}
 	p.click(ticket + buyButton)
@@ -62,7 +62,7 @@ func TestLostPaymentIsSettled(t *testing.T) {
 	if n := len(payments); n < 2 {
 		t.Errorf("the payment was sent %d times", n)
 	}
-	if got := s.totals(); got.Paid != 1 || got.Refunds != 0 {
+	if got := s.totals(); got.Paid != 1 || got.RefundsDue != 0 {
 		t.Errorf("the database says %+v", got)
 	}
 }

@@ -252,7 +252,7 @@ func (u *user) order(voucher string) string {
 }
 
 // totals is what the database holds.
-func (s *shop) totals() repository.Totals {
+func (s *shop) totals() service.AuditTotals {
 	s.t.Helper()
 	audit, err := s.app.DB.Audit(s.t.Context(), repository.AuditOptions{})
 	if err := errors.Join(err, audit.Err()); err != nil {

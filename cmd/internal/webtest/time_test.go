@@ -102,7 +102,7 @@ func TestExpiry(t *testing.T) {
 	p.until(`said.some(words => words.includes('Dinner for two: Expired'))`)
 	p.until(`document.querySelector('` + payButton + `').checkVisibility() === false`)
 	p.until(in("open", ticket))
-	if got := s.totals(); got.Closed != 1 || got.Surviving != 0 {
+	if got := s.totals(); got.Closed != 1 || got.Live != 0 {
 		t.Errorf("the database says %+v", got)
 	}
 }

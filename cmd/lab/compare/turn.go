@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"seckill/cmd/internal/cli"
-	"seckill/cmd/internal/reconcile"
+	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
-	"seckill/repository"
 )
 
 // turn is what one shop came to.
@@ -206,44 +205,26 @@ func (s *selling) sellOut(ctx context.Context) (err error) {
 	return nil
 }
 
-// audit holds what the clients were told against the database, and the database against the invariants.
+// audit compares what the clients were told with the database, and audits the database.
 func (s *selling) audit(ctx context.Context) error {
 	db, err := s.place.open(ctx, s.log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }() // it was only read
-	book := reconcile.NewBook()
+	claims := verdict.NewClaims()
 	for i := range s.entries {
-		if err := book.Add(&s.entries[i]); err != nil {
-			return err
-		}
+		claims.Add(&s.entries[i])
 	}
 	s.entries = nil
-	clients, err := book.Check(ctx, db, reconcile.Options{Whole: true})
-	if err != nil {
-		return err
-	}
-	audit, err := db.Audit(ctx, repository.AuditOptions{})
+	v, err := verdict.Check(ctx, db, claims, verdict.Options{Complete: true})
 	if err != nil {
 		return err
 	}
 	t := s.turn
-	t.Oversold, t.Unknown = audit.Totals.Oversold, clients.Open
-	for _, sale := range clients.Sales {
-		t.Duplicates += sale.Duplicates
-		if sale.Voucher.String() == s.last.ID {
-			t.Sold = sale.Live
-		}
-	}
-	t.Undersold = max(0, t.Stock-t.Sold)
-	for _, f := range append(clients.Findings, audit.Findings...) {
-		if !f.OK {
-			t.Broken = append(t.Broken, fmt.Sprintf("invariant %d, %q: broken %d times, such as by %v", f.Invariant, f.Check, f.Broken, f.Rows))
-		}
-	}
-	if t.Undersold > 0 {
-		t.Broken = append(t.Broken, fmt.Sprintf("%d units were not sold although buyers wanted them", t.Undersold))
-	}
+	t.Sold = v.Sale(s.last.ID).Live
+	v.RequireSold(max(0, t.Stock-t.Sold))
+	t.Oversold, t.Undersold, t.Duplicates, t.Unknown = v.Oversold, v.Undersold, v.Duplicates, v.Unresolved
+	t.Broken = v.Broken()
 	return nil
 }

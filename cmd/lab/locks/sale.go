@@ -19,7 +19,7 @@ import (
 type sale struct {
 	stock, sold int64
 	broken      int64 // locks that were deleted
-	audit       repository.Audit
+	audit       service.Audit
 }
 
 func (s *sale) ok() bool { return s.broken > 0 && s.sold == s.stock && s.audit.OK }

@@ -39,7 +39,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 func (c *serveCmd) serve(ctx context.Context, s *shop.Shop, log *slog.Logger) error {
 	h, err := handler.New(handler.Config{
 		Shop: s, Keys: [][]byte{[]byte(c.JWTKey)}, Ready: s.Ready, Log: log, Web: s,
-		Audit:     func(ctx context.Context) (any, error) { return s.Audit(ctx) },
+		Audit:     s.Audit,
 		AccessLog: 20, // as `seckill serve` has it
 	})
 	if err != nil {

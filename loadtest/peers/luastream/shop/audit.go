@@ -8,29 +8,15 @@ import (
 	"seckill/service"
 )
 
-// Verdict is the answer to an audit, in the form of the API.
-type Verdict struct {
-	OK       bool      `json:"ok"`
-	Findings []Finding `json:"findings"`
-}
-
-// Finding is one check. Invariant is the number that the shop gives to what is checked.
-type Finding struct {
-	Invariant int    `json:"invariant"`
-	Check     string `json:"check"`
-	OK        bool   `json:"ok"`
-	Broken    int64  `json:"broken"`
-}
-
 // Audit waits until the stream is empty, or fails when ctx ends, and checks the sales of this instance then. So it says
 // what came of the orders, not that they were safe when they were acknowledged.
-func (s *Shop) Audit(ctx context.Context) (Verdict, error) {
+func (s *Shop) Audit(ctx context.Context) (service.Audit, error) {
 	if err := s.Drain(ctx); err != nil {
-		return Verdict{}, err
+		return service.Audit{}, err
 	}
-	v := Verdict{OK: true}
-	add := func(invariant int, check string, broken int64) {
-		v.Findings = append(v.Findings, Finding{Invariant: invariant, Check: check, OK: broken == 0, Broken: broken})
+	v := service.Audit{OK: true, At: time.Now()}
+	add := func(id string, invariant int, check string, broken int64) {
+		v.Findings = append(v.Findings, service.Finding{ID: id, Invariant: invariant, Check: check, OK: broken == 0, Broken: broken})
 		v.OK = v.OK && broken == 0
 	}
 	stock, err := s.count(ctx, "luastream_voucher v WHERE stock < 0 OR total <> stock + "+
@@ -38,13 +24,13 @@ func (s *Shop) Audit(ctx context.Context) (Verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	add(1, "total = stock + orders", stock)
+	add("stock-balance", 1, "total = stock + orders", stock)
 	drift, lost, err := s.compareCounters(ctx)
 	if err != nil {
 		return v, err
 	}
-	add(1, "Redis and MySQL count the same units", drift)
-	add(4, "orders acknowledged by this instance are in MySQL", lost)
+	add("stock-drift", 1, "Redis and MySQL count the same units", drift)
+	add("order-lost", 4, "orders acknowledged by this instance are in MySQL", lost)
 	return v, nil
 }
 

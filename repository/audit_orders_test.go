@@ -9,7 +9,7 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestEachOrderIsEveryOrderOfTheVouchers(t *testing.T) {
+func TestEachOrder_AllOrdersOfTheVouchers(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		mine, other := onSale(t, db, 10, 1), onSale(t, db, 10, 1)
@@ -19,8 +19,8 @@ func TestEachOrderIsEveryOrderOfTheVouchers(t *testing.T) {
 			want[p.ID] = p
 			placed(t, db, other, user)
 		}
-		got := map[idgen.ID]LedgerOrder{}
-		err := db.EachOrder(t.Context(), []idgen.ID{mine}, func(o LedgerOrder) error { got[o.ID] = o; return nil })
+		got := map[idgen.ID]service.Order{}
+		err := db.EachOrder(t.Context(), []idgen.ID{mine}, func(o service.Order) error { got[o.ID] = o; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,16 +28,16 @@ func TestEachOrderIsEveryOrderOfTheVouchers(t *testing.T) {
 			t.Errorf("%d orders, want %d", len(got), len(want))
 		}
 		for id, o := range want {
-			if got[id] != (LedgerOrder{ID: id, VoucherID: mine, UserID: o.UserID, RequestID: o.RequestID, Status: service.Pending}) {
+			if o.Status != service.Pending || got[id] != o {
 				t.Errorf("order %+v came out as %+v", o, got[id])
 			}
 		}
 		stop, n := errors.New("enough"), 0
-		err = db.EachOrder(t.Context(), []idgen.ID{mine, other}, func(LedgerOrder) error { n++; return stop })
+		err = db.EachOrder(t.Context(), []idgen.ID{mine, other}, func(service.Order) error { n++; return stop })
 		if !errors.Is(err, stop) || n != 1 {
 			t.Errorf("after %d orders: %v", n, err)
 		}
-		if err := db.EachOrder(t.Context(), nil, func(LedgerOrder) error { return stop }); err != nil {
+		if err := db.EachOrder(t.Context(), nil, func(service.Order) error { return stop }); err != nil {
 			t.Errorf("no vouchers: %v", err)
 		}
 		unsent, err := db.Unsent(t.Context())
