@@ -169,11 +169,11 @@ func (o *Outbox) Failed(ctx context.Context, token string, failures []outbox.Fai
 		where, outboxFailed, gaveUp, token, outboxPending)
 }
 
-// Release makes rows due again.
-func (o *Outbox) Release(ctx context.Context, token string, ids []int64, delay time.Duration) error {
+// Release makes rows due now.
+func (o *Outbox) Release(ctx context.Context, token string, ids []int64) error {
 	d := o.db.dialect
 	return o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+`
-		SET next_retry_time = `+d.nowPlus(delay)+`, lock_owner = NULL, updated_at = `+d.now+`
+		SET next_retry_time = `+d.now+`, lock_owner = NULL, updated_at = `+d.now+`
 		WHERE event_id IN ? AND lock_owner = ? AND status = ?`, ids, token, outboxPending)
 }
 

@@ -168,7 +168,7 @@ func markShuffled(ctx context.Context, t *testing.T, o *Outbox, sent *atomic.Int
 			ids []int64
 			do  func(ids []int64) error
 		}{
-			{ids[:tenth], func(ids []int64) error { return o.Release(ctx, b.Token, ids, 0) }},
+			{ids[:tenth], func(ids []int64) error { return o.Release(ctx, b.Token, ids) }},
 			{ids[half:], func(ids []int64) error { return o.Sent(ctx, ids) }},
 			{ids[tenth:half], func(ids []int64) error { return o.Sent(ctx, ids) }},
 		} {

@@ -126,7 +126,7 @@ func TestOutboxRowThroughItsLife(t *testing.T) {
 		for _, err := range []error{
 			o.Sent(ctx, []int64{1}),
 			o.Failed(ctx, b.Token, []outbox.Failure{{ID: 2, Delay: time.Hour}, {ID: 3, GiveUp: true}}),
-			o.Release(ctx, b.Token, []int64{4}, 0),
+			o.Release(ctx, b.Token, []int64{4}),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -194,7 +194,7 @@ func TestLateVerdicts(t *testing.T) {
 		for _, err := range []error{
 			o.Sent(ctx, []int64{1}),
 			o.Failed(ctx, late.Token, []outbox.Failure{{ID: 1, GiveUp: true}, {ID: 2, GiveUp: true}}),
-			o.Release(ctx, late.Token, []int64{1, 2}, 0),
+			o.Release(ctx, late.Token, []int64{1, 2}),
 		} {
 			if err != nil {
 				t.Fatal(err)

@@ -26,6 +26,7 @@ var rules = []rule{
 	{"service/lock/locktest", testSuite},
 	{"service/idgen/idgentest", testSuite},
 	{"service/outbox/brokertest", testSuite},
+	{"service/outbox/integration", nil}, // tests only
 	{"service/lock/lockcore", []string{"seckill/service/lock"}},
 	{"service/lock", nil},
 	{"service/idgen", nil},

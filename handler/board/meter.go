@@ -128,7 +128,7 @@ func (m *Meter) Claimed(int, time.Duration) {}
 // Published implements outbox.Observer.
 func (m *Meter) Published(o outbox.Outcome, _ time.Duration) {
 	m.count(sent, o.Sent)
-	m.count(unsent, o.Unknown+o.Away)
+	m.count(unsent, o.Retry+o.Unavailable)
 }
 
 // Sent implements outbox.Observer.
@@ -145,6 +145,9 @@ func (m *Meter) Paused(d time.Duration) { m.turn(&m.relayPaused, d > 0, RelayPau
 
 // Failed implements outbox.Observer. The board looks at the database itself.
 func (m *Meter) Failed(error) {}
+
+// Checked implements outbox.Observer.
+func (m *Meter) Checked(outbox.Health) {}
 
 // answers is how many requests to place an order were answered.
 func (m *Meter) answers() (n int64) {

@@ -84,7 +84,7 @@ func TestReports(t *testing.T) {
 	}
 	m.LockBreaker(true)
 	m.LockBreaker(true)
-	m.Published(outbox.Outcome{Sent: 5, Unknown: 1, Away: 2, Refused: 1}, time.Second)
+	m.Published(outbox.Outcome{Sent: 5, Retry: 1, Unavailable: 2, GivenUp: 1}, time.Second)
 	m.GaveUp(outbox.Event{Type: "order.paid"}, nil)
 	m.Paused(time.Second)
 	m.Paused(0)

@@ -138,7 +138,7 @@ func (x *Executor) deliver(ctx context.Context) {
 				break
 			}
 			x.cfg.Log.Warn("xxl-job: reporting results failed; trying again", "results", len(batch), "error", err)
-			if !(outbox.Pause{First: time.Second, Longest: time.Minute}).Wait(ctx, failures) {
+			if !(outbox.Backoff{First: time.Second, Longest: time.Minute}).Wait(ctx, failures) {
 				x.report(batch...) // for the farewell
 				return
 			}

@@ -1,105 +1,116 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 )
 
-// Config is what a Relay needs. Store and Broker are required; the zero value of any other field stands for its
-// default.
+// Observer receives what a relay and its jobs do, for metrics and logs. Its methods must not block and must be safe for
+// concurrent use. Embed NoObserver to implement only some of them.
+type Observer interface {
+	// Claimed is called after each claim that took events.
+	Claimed(events int, took time.Duration)
+	// Published is called after each batch.
+	Published(o Outcome, took time.Duration)
+	// Sent is called for each event that was marked as sent, with the time since its commit. Created by the database and
+	// compared with the application's clock, the age is only as exact as these two agree.
+	Sent(e Event, age time.Duration)
+	// GaveUp is called for each event that is not tried again unless an operator asks for it.
+	GaveUp(e Event, err error)
+	// Paused is called when the broker is found to be unavailable, with the time until the next try, and with 0 when it
+	// is available again.
+	Paused(d time.Duration)
+	// Failed is called when the store returns an error; the relay continues.
+	Failed(err error)
+	// Checked is called with each reading of the monitor job.
+	Checked(h Health)
+}
+
+// Outcome counts the events of one batch by their result.
+type Outcome struct {
+	Sent        int // confirmed by the broker
+	GivenUp     int // refused by the broker, or out of attempts
+	Retry       int // result unknown; tried again, at the cost of an attempt
+	Unavailable int // the broker is unavailable; tried again at no cost
+}
+
+// NoObserver ignores all events.
+type NoObserver struct{}
+
+func (NoObserver) Claimed(int, time.Duration)       {}
+func (NoObserver) Published(Outcome, time.Duration) {}
+func (NoObserver) Sent(Event, time.Duration)        {}
+func (NoObserver) GaveUp(Event, error)              {}
+func (NoObserver) Paused(time.Duration)             {}
+func (NoObserver) Failed(error)                     {}
+func (NoObserver) Checked(Health)                   {}
+
+var _ Observer = NoObserver{}
+
+// Config configures a Relay. Store and Broker are required; zero values of other fields mean their defaults.
 type Config struct {
 	Store    Store
 	Broker   Publisher
 	Observer Observer // default: NoObserver
 
 	BatchSize int // events that are claimed and published together; default 100
-	InFlight  int // batches that may be between claim and mark at the same time; default 4
 
-	// Poll is how long the relay waits for a wake-up before it looks by itself, and so the longest that an event waits
-	// whose wake-up was lost. Default 2 s.
-	Poll time.Duration
-	// PublishTimeout bounds one call of Publish. Default 10 s.
-	PublishTimeout time.Duration
-	// StopTimeout bounds what is left of a call of Publish once Run is told to stop. Default 3 s.
-	StopTimeout time.Duration
-	// SettleTimeout bounds the marks of one batch. Default 5 s.
-	SettleTimeout time.Duration
-	// Lease is how long claimed events are kept from others; the events of a process that died are due again after it.
-	// It has to be longer than publishing and marking take together. Default 30 s.
+	// Lease is how long claimed events are kept from other relays. The events of a process that died are due again after
+	// it. Publishing a batch may take a third of it, marking the results a sixth. Default 30 s.
 	Lease time.Duration
-
-	Retry Retry // of an event whose attempt failed
-	Pause Pause // while the broker is away
-	Yield Yield // while the shop is busy
 }
 
-func (c *Config) setDefaults() {
-	if c.Observer == nil {
-		c.Observer = NoObserver{}
-	}
-	orDefault(&c.BatchSize, 100)
-	orDefault(&c.InFlight, 4)
-	orDefault(&c.Poll, 2*time.Second)
-	orDefault(&c.PublishTimeout, 10*time.Second)
-	orDefault(&c.StopTimeout, 3*time.Second)
-	orDefault(&c.SettleTimeout, 5*time.Second)
-	orDefault(&c.Lease, 30*time.Second)
-	c.Lease = max(c.Lease, c.PublishTimeout+c.SettleTimeout)
-	c.Retry.setDefaults()
-	c.Pause.setDefaults()
-	c.Yield.setDefaults()
-}
+const (
+	maxInFlight = 4               // batches between claim and mark
+	pollEvery   = 2 * time.Second // the longest delay of an event whose wake-up was lost
+	stopTimeout = 3 * time.Second // for the confirmations of batches in flight when Run stops
+	probeSize   = 10              // events that test whether the broker is available again
+)
 
-func orDefault[T int | time.Duration](v *T, def T) {
-	if *v <= 0 {
-		*v = def
-	}
-}
-
-// Relay moves events from a store to a broker. Any number of relays, in one process or in many, may work on the same
-// store. It owns neither the store nor the broker.
+// Relay moves events from a store to a broker. Any number of relays, in one process or in many, may share a store. A
+// relay owns neither the store nor the broker.
 type Relay struct {
-	cfg     Config
-	breaker *breaker
-	pacer   pacer
-	wake    chan struct{} // holds one wake-up that nobody has seen yet
+	cfg      Config
+	breaker  *breaker
+	throttle throttle
+	wake     chan struct{} // holds one wake-up that the relay has not seen yet
 }
 
-// NewRelay prepares a relay. It does nothing until Run.
+// NewRelay returns a relay that does nothing until Run or Rescue is called.
 func NewRelay(cfg Config) *Relay {
-	cfg.setDefaults()
-	return &Relay{
-		cfg:     cfg,
-		breaker: &breaker{pause: cfg.Pause, changed: cfg.Observer.Paused},
-		pacer:   pacer{Yield: cfg.Yield},
-		wake:    make(chan struct{}, 1),
+	if cfg.Observer == nil {
+		cfg.Observer = NoObserver{}
 	}
+	cfg.BatchSize = cmp.Or(cfg.BatchSize, 100)
+	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	return &Relay{cfg: cfg, breaker: &breaker{onChange: cfg.Observer.Paused}, wake: make(chan struct{}, 1)}
 }
 
-// Wake tells the relay that something may be due. It never blocks, and costs next to nothing when the relay is at work.
+// Wake tells the relay that events may be due. It never blocks.
 func (r *Relay) Wake() {
-	r.pacer.wakes.Add(1)
+	r.throttle.commits.Add(1)
 	select {
 	case r.wake <- struct{}{}:
-	default: // a wake-up that nobody has seen yet serves this caller too
+	default: // a pending wake-up covers this one
 	}
 }
 
-// Run relays events until ctx ends. It drains the store until nothing is due, then waits for a wake-up or Poll.
+// Run relays events until ctx ends. It drains the store until nothing is due, then waits for a wake-up or two seconds.
 //
-// When ctx ends it claims nothing more, waits until the batches in hand have their confirmations, for StopTimeout at
-// most, marks them and returns. It returns no error: a store or a broker that is away is waited for.
+// When ctx ends it claims no more events, waits up to three seconds for the confirmations of the batches in flight, marks
+// their results and returns. It returns no error: it waits for a store or a broker that is unavailable.
 func (r *Relay) Run(ctx context.Context) {
-	slots := make(chan struct{}, r.cfg.InFlight)
-	var inHand sync.WaitGroup
-	defer inHand.Wait()
-	timer := time.NewTimer(r.cfg.Poll)
+	slots := make(chan struct{}, maxInFlight)
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait()
+	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
-	r.pacer.drained = time.Now()
+	r.throttle.drained = time.Now()
 	for {
-		r.drain(ctx, slots, &inHand)
-		timer.Reset(r.cfg.Poll)
+		r.drain(ctx, slots, &inFlight)
+		timer.Reset(pollEvery)
 		select {
 		case <-ctx.Done():
 			return
@@ -109,53 +120,48 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// drain claims batches until nothing is due. Up to InFlight of them are published and marked side by side.
-func (r *Relay) drain(ctx context.Context, slots chan struct{}, inHand *sync.WaitGroup) {
+// drain claims and sends batches until nothing is due, up to maxInFlight of them concurrently.
+func (r *Relay) drain(ctx context.Context, slots chan struct{}, inFlight *sync.WaitGroup) {
 	for {
 		start := time.Now()
 		select {
-		case slots <- struct{}{}: // before the claim: a batch does not wait while its lease runs
+		case slots <- struct{}{}: // before the claim, so that a lease does not run while its batch waits
 		case <-ctx.Done():
 			return
 		}
-		probe, ok := r.breaker.ready(ctx)
+		probe, ok := r.breaker.wait(ctx)
 		if !ok {
 			<-slots
 			return
 		}
-		batch := r.claim(ctx, r.size(probe))
+		batch := r.claim(ctx, probe)
 		if len(batch.Events) == 0 {
 			<-slots
 			if batch.Contended {
 				continue
 			}
-			r.pacer.drained = time.Now()
+			r.throttle.drained = time.Now()
 			return
 		}
 		send := func() {
 			r.send(ctx, batch)
 			<-slots
 		}
-		// Nothing else is published until the outcome of a probe is known. When making way, all of the work counts.
-		if probe || r.pacer.busy {
+		if probe || r.throttle.busy { // nothing else is published during a probe; when throttled, all work is measured
 			send()
 		} else {
-			inHand.Go(send)
+			inFlight.Go(send)
 		}
-		r.pacer.rest(ctx, time.Since(start))
+		r.throttle.rest(ctx, time.Since(start))
 	}
 }
 
-// size is how many events to claim.
-func (r *Relay) size(probe bool) int {
+// claim takes a batch. It returns an empty one if the store fails.
+func (r *Relay) claim(ctx context.Context, probe bool) Batch {
+	limit := r.cfg.BatchSize
 	if probe {
-		return min(r.cfg.BatchSize, probeSize)
+		limit = min(limit, probeSize)
 	}
-	return r.cfg.BatchSize
-}
-
-// claim takes a batch; an empty one if the store is away.
-func (r *Relay) claim(ctx context.Context, limit int) Batch {
 	start := time.Now()
 	batch, err := r.cfg.Store.Claim(ctx, Claim{Limit: limit, Lease: r.cfg.Lease})
 	if err != nil {
@@ -170,20 +176,22 @@ func (r *Relay) claim(ctx context.Context, limit int) Batch {
 	return batch
 }
 
-// WaitEmpty waits until no event is pending any more, or ctx ends, and returns what was there at last. Events that were
-// given up do not hold it up; the result tells them.
-func WaitEmpty(ctx context.Context, s Store) (Backlog, error) {
-	for {
-		start := time.Now()
-		b, err := s.Backlog(ctx)
-		if err != nil || b.Pending == 0 {
-			return b, err
-		}
-		pause := max(20*time.Millisecond, 5*time.Since(start)) // counting a large backlog must not slow its relay down
-		select {
-		case <-ctx.Done():
-			return b, context.Cause(ctx)
-		case <-time.After(pause):
-		}
+// Limits of one rescue.
+const (
+	RescueLimit    = 200
+	RescueOverdue  = time.Minute
+	RescueAttempts = 3
+)
+
+// Rescue publishes events that a relay should have published before: they have been due for RescueOverdue, or are due
+// again after RescueAttempts failures. It handles up to RescueLimit events, and needs no relay to be running. Concurrent
+// rescues take different events.
+func (r *Relay) Rescue(ctx context.Context) (Outcome, error) {
+	batch, err := r.cfg.Store.Claim(ctx, Claim{
+		Limit: RescueLimit, Lease: r.cfg.Lease, Overdue: RescueOverdue, MinAttempts: RescueAttempts,
+	})
+	if err != nil || len(batch.Events) == 0 {
+		return Outcome{}, err
 	}
+	return r.send(ctx, batch), nil
 }

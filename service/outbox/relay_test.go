@@ -19,7 +19,7 @@ func start(r *outbox.Relay) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-func TestRelayLooksAtOnceWhenWokenAndAfterTwoSecondsOtherwise(t *testing.T) {
+func TestRelay_ClaimsWhenWokenAndEveryTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, broker := &memory{}, &script{}
 		r := outbox.NewRelay(outbox.Config{Store: store, Broker: broker})
@@ -44,7 +44,7 @@ func TestRelayLooksAtOnceWhenWokenAndAfterTwoSecondsOtherwise(t *testing.T) {
 	})
 }
 
-func TestRelayDrainsUntilNothingIsDue(t *testing.T) {
+func TestRelay_DrainsUntilNothingIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, broker := &memory{}, &script{}
 		for id := range int64(1050) {
@@ -63,7 +63,7 @@ func TestRelayDrainsUntilNothingIsDue(t *testing.T) {
 	})
 }
 
-func TestRelayTriesAnEventAgainAfterGrowingPausesAndGivesUp(t *testing.T) {
+func TestRelay_RetriesWithGrowingPausesThenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		broker := &script{answer: func(_ context.Context, e outbox.Event) error {
@@ -112,7 +112,7 @@ type gaveUp struct {
 
 func (g *gaveUp) GaveUp(e outbox.Event, _ error) { g.ids = append(g.ids, e.ID) }
 
-func TestRelayGivesUpARefusedEventAtOnceAndGoesOn(t *testing.T) {
+func TestRelay_GivesUpRefusedEventAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		store.add(1, 2, 3)
@@ -132,7 +132,7 @@ func TestRelayGivesUpARefusedEventAtOnceAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestBrokerThatIsAwayCostsNoAttempts(t *testing.T) {
+func TestRelay_UnavailableBrokerCostsNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		var mu sync.Mutex
@@ -173,8 +173,8 @@ func TestBrokerThatIsAwayCostsNoAttempts(t *testing.T) {
 	})
 }
 
-// What was published when the relay is told to stop gets its confirmation and its mark.
-func TestStopFinishesWhatWasPublished(t *testing.T) {
+// Events that are being published when the relay stops get their confirmation and their mark.
+func TestRelay_StopFinishesBatchesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		store.add(1)
@@ -199,7 +199,7 @@ func TestStopFinishesWhatWasPublished(t *testing.T) {
 	})
 }
 
-func TestStopDoesNotWaitForABrokerThatNeverAnswers(t *testing.T) {
+func TestRelay_StopDoesNotWaitForASilentBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		store.add(1)
@@ -220,7 +220,7 @@ func TestStopDoesNotWaitForABrokerThatNeverAnswers(t *testing.T) {
 	})
 }
 
-func TestRelayOutlivesItsStore(t *testing.T) {
+func TestRelay_WaitsForItsStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, broker := &memory{}, &script{}
 		store.setBroken(true)
@@ -239,8 +239,8 @@ func TestRelayOutlivesItsStore(t *testing.T) {
 	})
 }
 
-// A mark that fails leaves the row to its lease: it is sent twice and never lost.
-func TestLostMarkIsSentAgain(t *testing.T) {
+// The row of a failed mark is due again after its lease: the event is sent twice and never lost.
+func TestRelay_LostMarkIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		store.add(1)
@@ -260,7 +260,7 @@ func TestLostMarkIsSentAgain(t *testing.T) {
 	})
 }
 
-func TestRescueTakesWhatNobodySends(t *testing.T) {
+func TestRelay_RescueTakesOverdueEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, broker := &memory{}, &script{}
 		store.add(1, 2)

@@ -6,26 +6,34 @@ import (
 	"time"
 )
 
-// send publishes a claimed batch and marks each event by its verdict.
+// send publishes a claimed batch and marks the result of each event.
 func (r *Relay) send(ctx context.Context, batch Batch) Outcome {
 	start := time.Now()
 	results := r.publish(ctx, batch.Events)
 	took := time.Since(start)
-	v := r.judge(batch, results)
-	r.breaker.learn(v.outcome)
-	r.settle(ctx, batch, v)
-	r.report(batch, results, v, took)
-	return v.outcome
+	m, outcome := sortResults(batch, results)
+	r.breaker.record(outcome)
+	r.mark(ctx, batch.Token, m)
+	r.cfg.Observer.Published(outcome, took)
+	for i, e := range batch.Events {
+		switch err := results[i]; {
+		case err == nil:
+			r.cfg.Observer.Sent(e, time.Since(e.CreatedAt))
+		case isFinal(err, batch.Attempts[i]+1):
+			r.cfg.Observer.GaveUp(e, err)
+		}
+	}
+	return outcome
 }
 
-// publish outlives ctx by StopTimeout: what is on its way to the broker should get its confirmation and its mark, since
-// otherwise it would be sent twice.
+// publish continues for up to stopTimeout after ctx ends: events on their way to the broker should get their
+// confirmation and their mark, because they would be sent twice otherwise.
 func (r *Relay) publish(ctx context.Context, events []Event) []error {
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.PublishTimeout)
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Lease/3)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		select {
-		case <-time.After(r.cfg.StopTimeout):
+		case <-time.After(stopTimeout):
 			cancel()
 		case <-call.Done():
 		}
@@ -34,76 +42,59 @@ func (r *Relay) publish(ctx context.Context, events []Event) []error {
 	return r.cfg.Broker.Publish(call, events)
 }
 
-// verdicts are the events of a batch by what has to be written about them.
-type verdicts struct {
-	outcome  Outcome
+// marks are the events of a batch by what has to be written about them.
+type marks struct {
 	sent     []int64
-	away     []int64
 	failures []Failure
-	gaveUp   int
+	released []int64
 }
 
-func (r *Relay) judge(batch Batch, results []error) verdicts {
-	var v verdicts
+func sortResults(batch Batch, results []error) (m marks, o Outcome) {
 	for i, e := range batch.Events {
-		err := results[i]
-		switch {
+		attempt := batch.Attempts[i] + 1
+		switch err := results[i]; {
 		case err == nil:
-			v.sent = append(v.sent, e.ID)
-		case away(err):
-			v.away = append(v.away, e.ID)
+			m.sent = append(m.sent, e.ID)
+			o.Sent++
+		case isUnavailable(err):
+			m.released = append(m.released, e.ID)
+			o.Unavailable++
+		case isFinal(err, attempt):
+			m.failures = append(m.failures, Failure{ID: e.ID, GiveUp: true})
+			o.GivenUp++
 		default:
-			attempt := batch.Attempts[i] + 1
-			f := Failure{ID: e.ID, GiveUp: r.last(attempt, err)}
-			if f.GiveUp {
-				v.gaveUp++
-			} else {
-				f.Delay = r.cfg.Retry.delay(attempt)
-			}
-			v.failures = append(v.failures, f)
+			m.failures = append(m.failures, Failure{ID: e.ID, Delay: retryDelay(attempt)})
+			o.Retry++
 		}
 	}
-	v.outcome = Outcome{
-		Sent: len(v.sent), Away: len(v.away), Refused: v.gaveUp, Unknown: len(v.failures) - v.gaveUp,
-	}
-	return v
+	return m, o
 }
 
-// settle writes the verdicts, also when ctx has ended. What cannot be written is due again when the lease ends.
-func (r *Relay) settle(ctx context.Context, batch Batch, v verdicts) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.SettleTimeout)
+// mark writes the results, also after ctx has ended. Events whose mark fails are due again when their lease ends.
+func (r *Relay) mark(ctx context.Context, token string, m marks) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Lease/6)
 	defer cancel()
 	var sent, failed, released error
-	if len(v.sent) > 0 {
-		sent = r.cfg.Store.Sent(ctx, v.sent)
+	if len(m.sent) > 0 {
+		sent = r.cfg.Store.Sent(ctx, m.sent)
 	}
-	if len(v.failures) > 0 {
-		failed = r.cfg.Store.Failed(ctx, batch.Token, v.failures)
+	if len(m.failures) > 0 {
+		failed = r.cfg.Store.Failed(ctx, token, m.failures)
 	}
-	if len(v.away) > 0 {
-		released = r.cfg.Store.Release(ctx, batch.Token, v.away, 0)
+	if len(m.released) > 0 {
+		released = r.cfg.Store.Release(ctx, token, m.released)
 	}
 	if err := errors.Join(sent, failed, released); err != nil {
 		r.cfg.Observer.Failed(err)
 	}
 }
 
-func (r *Relay) report(batch Batch, results []error, v verdicts, took time.Duration) {
-	r.cfg.Observer.Published(v.outcome, took)
-	for i, e := range batch.Events {
-		switch {
-		case results[i] == nil:
-			r.cfg.Observer.Sent(e, time.Since(e.CreatedAt))
-		case r.last(batch.Attempts[i]+1, results[i]):
-			r.cfg.Observer.GaveUp(e, results[i])
-		}
-	}
+// isUnavailable reports whether a failure is the broker's and not the event's.
+func isUnavailable(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrClosed)
 }
 
-// last tells whether a failed attempt is an event's last one.
-func (r *Relay) last(attempt int, err error) bool {
-	return !away(err) && (errors.Is(err, ErrRefused) || attempt >= r.cfg.Retry.MaxAttempts)
+// isFinal reports whether an event is given up after this failed attempt.
+func isFinal(err error, attempt int) bool {
+	return !isUnavailable(err) && (errors.Is(err, ErrRefused) || attempt >= maxAttempts)
 }
-
-// away tells whether a failure is the broker's and not the event's.
-func away(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrClosed) }

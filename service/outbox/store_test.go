@@ -91,8 +91,8 @@ func (m *memory) Failed(_ context.Context, token string, failures []outbox.Failu
 	return err
 }
 
-func (m *memory) Release(_ context.Context, token string, ids []int64, delay time.Duration) error {
-	return m.change(token, ids, func(r *row) { r.due, r.token = time.Now().Add(delay), "" })
+func (m *memory) Release(_ context.Context, token string, ids []int64) error {
+	return m.change(token, ids, func(r *row) { r.due, r.token = time.Now(), "" })
 }
 
 func (m *memory) Backlog(context.Context) (b outbox.Backlog, err error) {

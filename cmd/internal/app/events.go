@@ -42,7 +42,9 @@ func openBroker(opts *Options, log *slog.Logger, s *stack) (broker outbox.Broker
 	case "rocketmq":
 		broker, err = rocketmq.New(rocketmq.Options{NameServers: opts.Events.RocketMQAddrs, Topic: rocketTopic, Log: log})
 	default:
-		broker = inproc.New(inproc.Options{Groups: opts.Events.groups()})
+		broker = inproc.New(inproc.Options{Groups: opts.Events.groups(), DeadLetter: func(group string, e outbox.Event, err error) {
+			log.Error("inproc: a consumer gave up an event", "group", group, "event", e.ID, "cause", err)
+		}})
 	}
 	if err != nil {
 		return nil, err
@@ -61,12 +63,11 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 	store := repository.NewOutbox(b.db)
 	relay := outbox.NewRelay(outbox.Config{
 		Store: store, Broker: b.broker, Observer: relayWatch{outboxMetrics{m, a.log}, m.meter}, BatchSize: opts.Events.OutboxBatch,
-		Yield: outbox.Yield{Busy: busyCommits},
 	})
 	a.stack.run("relay", relay.Run)
-	jobs := outbox.Jobs{
+	jobs := &outbox.Jobs{
 		Relay: relay, Maintenance: store, Log: a.log, PurgeAfter: opts.Events.OutboxKeep, Archive: opts.Events.OutboxArchive,
-		Monitor:   &outbox.Monitor{Maintenance: store, Log: a.log, Instance: instanceName(), Observe: m.outboxHealth},
+		Instance:  instanceName(),
 		Reconcile: []outbox.Reconcile{{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}}},
 	}
 	if opts.Events.notify() {
@@ -77,7 +78,7 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 		if err != nil {
 			return nil, fmt.Errorf("--alert-webhook: %w", err)
 		}
-		jobs.Monitor.Alert = func(ctx context.Context, a outbox.Alert) error { return hook.Post(ctx, "", a) }
+		jobs.Alert = func(ctx context.Context, a outbox.Alert) error { return hook.Post(ctx, "", a) }
 	}
 	wake = relay.Wake
 	if opts.Events.WakeOthers {
@@ -94,7 +95,7 @@ func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), e
 
 // schedule runs the jobs: by a scheduler in this process, or by an XXL-Job administration server. Both on several
 // instances at once does no harm.
-func (a *App) schedule(opts *Options, jobs outbox.Jobs) error {
+func (a *App) schedule(opts *Options, jobs *outbox.Jobs) error {
 	if len(opts.Events.XXLJobAdmins) > 0 {
 		return a.startXXLJob(opts, jobs)
 	}
@@ -124,7 +125,3 @@ func (a *App) schedule(opts *Options, jobs outbox.Jobs) error {
 	scheduler.Start()
 	return nil
 }
-
-// busyCommits is how many commits a second mean that the shop is busy and the relay makes way. A group commit takes up to
-// a few hundred orders, so that a saturated shop has only some dozen.
-const busyCommits = 10

@@ -48,9 +48,9 @@ func (m outboxMetrics) Claimed(events int, _ time.Duration) { m.outbox.batch.Obs
 
 func (m outboxMetrics) Published(o outbox.Outcome, took time.Duration) {
 	m.outbox.sent.Add(float64(o.Sent))
-	m.outbox.refused.Add(float64(o.Refused))
-	m.outbox.unknown.Add(float64(o.Unknown))
-	m.outbox.away.Add(float64(o.Away))
+	m.outbox.refused.Add(float64(o.GivenUp))
+	m.outbox.unknown.Add(float64(o.Retry))
+	m.outbox.away.Add(float64(o.Unavailable))
 	m.outbox.seconds.Observe(took.Seconds())
 }
 
@@ -77,8 +77,7 @@ func (m outboxMetrics) Failed(err error) {
 	m.log.Warn("the relay cannot reach the database; it tries again", "error", err)
 }
 
-// outboxHealth takes the monitor's readings.
-func (m *metrics) outboxHealth(h outbox.Health) { m.outbox.stale.Set(float64(h.Stale)) }
+func (m outboxMetrics) Checked(h outbox.Health) { m.outbox.stale.Set(float64(h.Stale)) }
 
 // outboxBacklog takes readings of all that is not sent: h.Oldest is the age of the oldest of those.
 func (m *metrics) outboxBacklog(h outbox.Health) {

@@ -12,7 +12,7 @@ import (
 )
 
 // startXXLJob serves the executor at an address of its own, and registers it.
-func (a *App) startXXLJob(opts *Options, jobs outbox.Jobs) error {
+func (a *App) startXXLJob(opts *Options, jobs *outbox.Jobs) error {
 	listener, err := net.Listen("tcp", opts.Events.XXLJobListen)
 	if err != nil {
 		return fmt.Errorf("--xxl-job-listen: %w", err)

@@ -141,7 +141,7 @@ type fakeBroker struct {
 
 func (f *fakeBroker) Publish(_ context.Context, events []outbox.Event) []error {
 	f.published = events
-	results := outbox.Same(len(events), nil)
+	results := make([]error, len(events))
 	results[0] = outbox.ErrUnavailable
 	return results
 }

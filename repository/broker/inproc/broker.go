@@ -1,177 +1,186 @@
-// Package inproc is a broker within one process, for the embedded mode and for tests.
+// Package inproc is a broker inside one process, for the embedded mode and for tests.
 //
-// It stores nothing: an event is confirmed when every group has acknowledged it. So an event that is under way when the
-// process dies was never confirmed, its row is not marked as sent, and it is published again after the restart. The
-// price is that a consumer that is slow holds its publisher up.
+// It stores nothing: an event is confirmed when every group has acknowledged it. If the process dies before, the event
+// was not confirmed, its row is not marked as sent, and it is published again after the restart. The price is that a slow
+// consumer delays its publisher.
 package inproc
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"seckill/service/outbox"
 )
 
-// Options bound a Broker. The zero value of a field stands for its default.
+// Options configure a Broker. All of them are optional.
 type Options struct {
-	// Groups are those that every event has to reach. As long as one of them has no subscription, publishing is
-	// ErrUnavailable, so that nothing is confirmed which a consumer that starts a little later would miss. Default:
-	// those that have ever subscribed.
+	// Groups are the groups that every event has to reach. While one of them has no subscription, Publish returns
+	// ErrUnavailable, so that no event is confirmed that a consumer misses because it starts later. Default: the groups
+	// that have subscribed.
 	Groups []string
 
-	Queue   int // events that may wait at each subscription; publishing blocks when they do. Default 1024
-	Workers int // events that a subscription handles side by side; default 16
-
-	// Tries is how often an event is delivered whose handler fails, before that is its publisher's matter: the first
-	// repetition comes after Pause, each further one after twice as long. Default 6, from 10 ms on.
-	Tries int
-	Pause time.Duration
-
-	// DeadLetter is told of events that a handler gave up with ErrPoison; nothing else keeps them. May be nil.
+	// DeadLetter receives the events that a handler gave up; the broker keeps them nowhere else.
 	DeadLetter func(group string, e outbox.Event, err error)
 }
 
-func (o *Options) setDefaults() {
-	if o.Tries <= 0 {
-		o.Tries = 6
-	}
-	if o.Pause <= 0 {
-		o.Pause = 10 * time.Millisecond
-	}
-	if o.DeadLetter == nil {
-		o.DeadLetter = func(string, outbox.Event, error) {}
-	}
-}
+// An event whose handler keeps failing is delivered maxTries times, the first repetition after firstPause. Its publisher
+// then gets the error.
+const (
+	maxTries   = 6
+	firstPause = 10 * time.Millisecond
+)
 
-// Broker implements outbox.Broker. It keeps the payloads of events until they are handled, also when Publish has
-// returned before.
+// Broker implements outbox.Broker. It retains payloads until they are handled, also after Publish has returned.
 type Broker struct {
-	opts Options
-	life outbox.Lifetime
+	base       *outbox.BrokerBase
+	deadLetter func(group string, e outbox.Event, err error)
 
 	mu     sync.Mutex
-	groups map[string][]*outbox.Lanes // the subscriptions of each group
+	groups map[string][]*outbox.Dispatcher // the subscriptions of each group; a slice is replaced, never changed
 }
 
 var _ outbox.Broker = (*Broker)(nil)
 
-// New opens a broker. It starts no goroutine until somebody subscribes.
+// New returns a broker.
 func New(opts Options) *Broker {
-	opts.setDefaults()
-	b := &Broker{opts: opts, life: outbox.NewLifetime(), groups: map[string][]*outbox.Lanes{}}
+	b := &Broker{base: outbox.NewBrokerBase(), deadLetter: opts.DeadLetter, groups: map[string][]*outbox.Dispatcher{}}
+	if b.deadLetter == nil {
+		b.deadLetter = func(string, outbox.Event, error) {}
+	}
 	for _, name := range opts.Groups {
 		b.groups[name] = nil
 	}
 	return b
 }
 
-// target is a group at the time of a call.
-type target struct {
-	name          string
-	subscriptions []*outbox.Lanes
-}
-
-// Publish hands the events to every group and waits until all have acknowledged.
+// Publish delivers the events to every group and waits until all have acknowledged them.
 func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
-	targets, err := b.targets()
+	groups, err := b.subscribed()
 	if err != nil {
-		return outbox.Same(len(events), err)
+		return outbox.FailAll(events, err)
 	}
-	call := newCall(len(events), len(targets))
+	p := newPublication(len(events), len(groups))
 	for i, e := range events {
-		for _, t := range targets {
+		for name, subscriptions := range groups {
 			// By key, so that the events of one key stay in order.
-			subscription := t.subscriptions[uint64(e.Key)%uint64(len(t.subscriptions))]
-			err := subscription.Deliver(ctx, e, func(err error) { call.answer(i, b.judge(t.name, e, err)) })
+			subscription := subscriptions[uint64(e.Key)%uint64(len(subscriptions))]
+			err := subscription.Deliver(ctx, e, func(err error) { p.answer(i, b.result(name, e, err)) })
 			if err != nil {
-				call.answer(i, fmt.Errorf("%w: %s: %w", outbox.ErrUnavailable, t.name, err))
+				p.answer(i, fmt.Errorf("%w: %s: %w", outbox.ErrUnavailable, name, err))
 			}
 		}
 	}
 	select {
-	case <-call.done:
+	case <-p.done:
 	case <-ctx.Done():
-	case <-b.life.Done():
-		return call.verdicts(outbox.ErrClosed)
+	case <-b.base.Closed():
+		return p.collect(outbox.ErrClosed)
 	}
-	return call.verdicts(outbox.ErrUnavailable)
+	return p.collect(outbox.ErrUnavailable)
 }
 
-// judge makes a confirmation of what a subscription says.
-func (b *Broker) judge(group string, e outbox.Event, err error) error {
+// result turns a handler's error into that of its publisher: an event that was given up counts as delivered.
+func (b *Broker) result(group string, e outbox.Event, err error) error {
 	if errors.Is(err, outbox.ErrPoison) {
-		b.opts.DeadLetter(group, e, err)
+		b.deadLetter(group, e, err)
 		return nil
 	}
 	return err
 }
 
-// targets returns the groups if each has somebody who listens.
-func (b *Broker) targets() ([]target, error) {
+// subscribed returns the groups with their subscriptions. It fails if a group has none.
+func (b *Broker) subscribed() (map[string][]*outbox.Dispatcher, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.life.Err(); err != nil {
+	if err := b.base.Err(); err != nil {
 		return nil, err
 	}
-	targets := make([]target, 0, len(b.groups))
+	if len(b.groups) == 0 {
+		return nil, fmt.Errorf("%w: nobody subscribes", outbox.ErrUnavailable)
+	}
 	for name, subscriptions := range b.groups {
 		if len(subscriptions) == 0 {
 			return nil, fmt.Errorf("%w: nobody subscribes to %s", outbox.ErrUnavailable, name)
 		}
-		targets = append(targets, target{name, subscriptions})
 	}
-	if len(targets) == 0 {
-		return nil, fmt.Errorf("%w: nobody subscribes", outbox.ErrUnavailable)
-	}
-	return targets, nil
+	return maps.Clone(b.groups), nil
 }
 
 // Subscribe handles the group's events until ctx ends or the broker is closed.
 func (b *Broker) Subscribe(ctx context.Context, group string, handle outbox.Handler) error {
-	ctx, cancel := b.life.Bind(ctx)
-	defer cancel()
-	lanes := outbox.StartLanes(ctx, outbox.LanesConfig{
-		Workers: b.opts.Workers, Queue: b.opts.Queue, Tries: b.opts.Tries, Pause: outbox.Pause{First: b.opts.Pause},
-	}, handle)
-	if b.join(group, lanes) {
+	return b.base.Subscribe(ctx, func(ctx context.Context) error {
+		d := outbox.StartDispatcher(ctx, outbox.DispatcherConfig{MaxTries: maxTries, FirstPause: firstPause}, handle)
+		b.change(group, func(subscriptions []*outbox.Dispatcher) []*outbox.Dispatcher { return append(subscriptions, d) })
 		<-ctx.Done()
-		b.leave(group, lanes)
-	}
-	lanes.Stop()
-	return b.life.Err()
+		b.change(group, func(subscriptions []*outbox.Dispatcher) []*outbox.Dispatcher {
+			return slices.DeleteFunc(subscriptions, func(other *outbox.Dispatcher) bool { return other == d })
+		})
+		d.Stop()
+		return nil
+	})
 }
 
-func (b *Broker) join(group string, lanes *outbox.Lanes) bool {
+// change replaces the subscriptions of a group, which calls of Publish may be reading.
+func (b *Broker) change(group string, edit func([]*outbox.Dispatcher) []*outbox.Dispatcher) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.life.Err() != nil {
-		return false
-	}
-	b.groups[group] = append(b.groups[group][:len(b.groups[group]):len(b.groups[group])], lanes)
-	return true
+	b.groups[group] = edit(slices.Clone(b.groups[group]))
 }
 
-// leave replaces the slice, which calls of Publish may be reading.
-func (b *Broker) leave(group string, lanes *outbox.Lanes) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var others []*outbox.Lanes
-	for _, l := range b.groups[group] {
-		if l != lanes {
-			others = append(others, l)
+// Close fails unconfirmed events with ErrClosed and ends all subscriptions. Subscribe waits for the handlers, Close does
+// not.
+func (b *Broker) Close() error {
+	b.base.Close()
+	return nil
+}
+
+// publication collects the acknowledgements of one call of Publish. They may arrive after the call has returned.
+type publication struct {
+	done chan struct{} // closed when every event has all its answers
+
+	mu      sync.Mutex
+	left    int   // events without all their answers
+	missing []int // answers that each event lacks
+	results []error
+}
+
+func newPublication(events, groups int) *publication {
+	p := &publication{done: make(chan struct{}), left: events, missing: slices.Repeat([]int{groups}, events), results: make([]error, events)}
+	if events == 0 {
+		close(p.done)
+	}
+	return p
+}
+
+// answer records the result of one event in one group. Any failure fails the event.
+func (p *publication) answer(index int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.results[index] = err
+	}
+	if p.missing[index]--; p.missing[index] > 0 {
+		return
+	}
+	if p.left--; p.left == 0 {
+		close(p.done)
+	}
+}
+
+// collect returns the results so far, and unanswered for the events that lack an answer.
+func (p *publication) collect(unanswered error) []error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	results := slices.Clone(p.results)
+	for i := range results {
+		if results[i] == nil && p.missing[i] > 0 {
+			results[i] = unanswered
 		}
 	}
-	b.groups[group] = others
-}
-
-// Close fails what is not confirmed with ErrClosed and ends all subscriptions; it does not wait for their handlers,
-// Subscribe does.
-func (b *Broker) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.life.End()
-	return nil
+	return results
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -21,7 +21,7 @@ func TestBroker(t *testing.T) {
 	var mu sync.Mutex
 	dead := map[string][]int64{}
 	brokertest.Run(t, brokertest.Config{
-		Forgets: true,
+		StoresNothing: true,
 		Open: func(_ *testing.T, topic string, groups ...string) outbox.Broker {
 			return inproc.New(inproc.Options{Groups: groups, DeadLetter: func(group string, e outbox.Event, _ error) {
 				mu.Lock()
@@ -37,61 +37,51 @@ func TestBroker(t *testing.T) {
 	})
 }
 
-// The confirmation comes after the effect: an event whose handler is not done is not confirmed.
-func TestConfirmationWaitsForTheHandler(t *testing.T) {
-	b := inproc.New(inproc.Options{Groups: []string{"points"}})
-	defer b.Close()
+// subscribe starts a subscription and returns when it gets events.
+func subscribe(t *testing.T, b *inproc.Broker, handle outbox.Handler) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	entered, leave := make(chan struct{}), make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- b.Subscribe(ctx, "points", func(context.Context, outbox.Event) error {
-			entered <- struct{}{}
-			<-leave
-			return nil
-		})
-	}()
-	confirmed := make(chan []error, 1)
-	go func() {
-		for {
-			results := b.Publish(t.Context(), brokertest.Events(1))
-			if !errors.Is(results[0], outbox.ErrUnavailable) { // until the subscription is there
-				confirmed <- results
-				return
-			}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := b.Subscribe(ctx, "points", handle); err != nil {
+			t.Error(err)
 		}
-	}()
-	<-entered
-	select {
-	case results := <-confirmed:
-		t.Errorf("confirmed %v while the handler runs", results)
-	case <-time.After(20 * time.Millisecond):
-	}
-	close(leave)
-	if results := <-confirmed; results[0] != nil {
-		t.Error(results[0])
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	})
+	synctest.Wait()
+	return func() { cancel(); running.Wait() }
 }
 
-// A handler that fails for good is its publisher's matter in the end, so that the row's own back-off takes over.
-func TestHandlerThatKeepsFailing(t *testing.T) {
-	b := inproc.New(inproc.Options{Groups: []string{"points"}, Tries: 3, Pause: time.Millisecond})
-	defer b.Close()
-	failure := errors.New("not today")
-	calls := 0
-	go b.Subscribe(t.Context(), "points", func(context.Context, outbox.Event) error {
-		calls++
-		return failure
+// An event is confirmed after its handler has returned, not before.
+func TestBroker_ConfirmsAfterHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inproc.New(inproc.Options{Groups: []string{"points"}})
+		defer b.Close()
+		leave := make(chan struct{})
+		defer subscribe(t, b, func(context.Context, outbox.Event) error { <-leave; return nil })()
+		confirmed := make(chan []error, 1)
+		go func() { confirmed <- b.Publish(t.Context(), brokertest.Events(1)) }()
+		synctest.Wait()
+		select {
+		case results := <-confirmed:
+			t.Errorf("confirmed %v while the handler runs", results)
+		default:
+		}
+		close(leave)
+		if results := <-confirmed; results[0] != nil {
+			t.Error(results[0])
+		}
 	})
-	var err error = outbox.ErrUnavailable
-	for errors.Is(err, outbox.ErrUnavailable) {
-		err = b.Publish(t.Context(), brokertest.Events(1))[0]
-	}
-	if !errors.Is(err, failure) || calls != 3 {
-		t.Errorf("%v after %d calls, want the handler's error after 3", err, calls)
-	}
+}
+
+// The error of a handler that keeps failing reaches the publisher, so that the relay tries the row again later.
+func TestBroker_FailingHandlerFailsPublish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inproc.New(inproc.Options{Groups: []string{"points"}})
+		defer b.Close()
+		failure := errors.New("not today")
+		calls := 0
+		defer subscribe(t, b, func(context.Context, outbox.Event) error { calls++; return failure })()
+		if err := b.Publish(t.Context(), brokertest.Events(1))[0]; !errors.Is(err, failure) || calls != 6 {
+			t.Errorf("%v after %d calls, want the handler's error after 6", err, calls)
+		}
+	})
 }

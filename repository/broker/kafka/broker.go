@@ -1,8 +1,9 @@
-// Package kafka is a broker on Kafka: an idempotent producer that waits for all replicas, and consumer groups that
-// commit what was handled, never what was only read.
+// Package kafka is a broker on Kafka: an idempotent producer that waits for all in-sync replicas, and consumer groups that
+// commit the offsets of handled events only.
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,71 +19,47 @@ import (
 	"seckill/service/outbox"
 )
 
-// Options say where Kafka is and how to use it. Seeds and Topic are required; the zero value of another field stands for
-// its default.
+// Options configure a Broker. Seeds and Topic are required.
 type Options struct {
-	Seeds []string // host:port of some nodes
-	Topic string   // a group is Topic.Group, its dead letters are in the topic Topic.Group.dead
-
-	Partitions  int // of a topic that does not exist yet; default 12
-	Replication int // of a topic that does not exist yet; default: the cluster's
-
-	Workers  int           // events that a subscription handles side by side; default 16
-	Prefetch int           // events that a subscription holds at most; default 1000
-	Deadline time.Duration // after which the client gives up a record that it could not deliver; default 10 s
-
-	Client []kgo.Opt    // further settings of the client: TLS, SASL, …
-	Log    *slog.Logger // default: none
+	Seeds []string     // host:port of some nodes
+	Topic string       // the consumer group of a group is Topic.Group, its dead letters are in the topic Topic.Group.dead
+	Log   *slog.Logger // default: none
 }
 
-func (o *Options) setDefaults() error {
-	if len(o.Seeds) == 0 || o.Topic == "" {
-		return errors.New("kafka: addresses and a topic are required")
-	}
-	o.Partitions = orDefault(o.Partitions, 12)
-	o.Replication = orDefault(o.Replication, -1)
-	o.Prefetch = orDefault(o.Prefetch, 1000)
-	o.Deadline = orDefault(o.Deadline, 10*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return nil
-}
+const (
+	partitions = 12               // of a topic that does not exist yet; its replication is the cluster's default
+	prefetch   = 1000             // events that a subscription holds at most
+	deadline   = 10 * time.Second // after which the client gives up a record that it could not deliver
+)
 
-func orDefault[T int | time.Duration](v, def T) T {
-	if v <= 0 {
-		return def
-	}
-	return v
-}
-
-// Broker implements outbox.Broker. It keeps the payloads of events until Kafka has answered or Options.Deadline is over,
-// also when Publish has returned before: the client cannot take back what it is sending.
+// Broker implements outbox.Broker. It retains payloads until Kafka has answered or the deadline of ten seconds is over,
+// also after Publish has returned, because the client cannot cancel a record that it is sending.
 type Broker struct {
 	opts     Options
-	life     outbox.Lifetime
+	base     *outbox.BrokerBase
 	producer *kgo.Client
 
-	mu      sync.Mutex
-	founded bool // the topic is there
+	mu         sync.Mutex
+	topicReady bool
 }
 
 var _ outbox.Broker = (*Broker)(nil)
 
-// New returns a broker. Kafka need not be there yet.
+// New returns a broker. Kafka does not have to be reachable yet.
 func New(opts Options) (*Broker, error) {
-	if err := opts.setDefaults(); err != nil {
-		return nil, err
+	if len(opts.Seeds) == 0 || opts.Topic == "" {
+		return nil, errors.New("kafka: addresses and a topic are required")
 	}
-	b := &Broker{opts: opts, life: outbox.NewLifetime()}
-	producer, err := b.client(
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	b := &Broker{opts: opts, base: outbox.NewBrokerBase()}
+	producer, err := b.newClient(
 		kgo.DefaultProduceTopic(opts.Topic),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // events of one key go to one partition
-		kgo.RecordDeliveryTimeout(opts.Deadline),
-		// Otherwise the client holds on to records whose fate is unknown for as long as Kafka is away. Sending them
-		// again under the same id is the relay's business, and consumers know them by that.
+		kgo.RecordDeliveryTimeout(deadline),
+		// Without this the client retains records with an unknown result for as long as Kafka is unavailable. The relay
+		// sends them again under the same event id, by which consumers recognize them.
 		kgo.AllowIdempotentProduceCancellation(),
-		kgo.ProducerLinger(0), // a batch is what one call brings
+		kgo.ProducerLinger(0), // the events of one call are a batch already
 	)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
@@ -91,35 +68,29 @@ func New(opts Options) (*Broker, error) {
 	return b, nil
 }
 
-// client opens a client; idempotence and all acks are its defaults.
-func (b *Broker) client(opts ...kgo.Opt) (*kgo.Client, error) {
-	all := []kgo.Opt{
+// newClient returns a client; it is idempotent and waits for all acks by default.
+func (b *Broker) newClient(opts ...kgo.Opt) (*kgo.Client, error) {
+	return kgo.NewClient(append(opts,
 		kgo.SeedBrokers(b.opts.Seeds...),
-		kgo.DialTimeout(5 * time.Second),
-		kgo.RetryTimeout(b.opts.Deadline),
-		kgo.RetryBackoffFn(backoff),
-		kgo.MetadataMinAge(250 * time.Millisecond), // so that a node that is back is found soon
-	}
-	return kgo.NewClient(append(append(all, opts...), b.opts.Client...)...)
+		kgo.DialTimeout(5*time.Second),
+		kgo.RetryTimeout(deadline),
+		kgo.RetryBackoffFn(outbox.Backoff{Longest: 2 * time.Second}.After),
+		kgo.MetadataMinAge(250*time.Millisecond), // so that a node that has returned is found soon
+	)...)
 }
 
-// backoff parts clients that lost their node at the same moment.
-func backoff(failures int) time.Duration {
-	return outbox.Pause{Longest: 2 * time.Second}.After(failures)
-}
-
-// Publish produces the events and waits for all replicas that are in sync.
+// Publish produces the events and waits for all in-sync replicas.
 func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
-	return b.life.Publish(ctx, events, func(ctx context.Context) []error {
-		if err := b.found(ctx); err != nil {
-			return outbox.Same(len(events), unavailable(err))
+	return b.base.Publish(ctx, events, func(ctx context.Context) []error {
+		if err := b.ensureTopic(ctx); err != nil {
+			return outbox.FailAll(events, unavailable(err))
 		}
 		results := make([]error, len(events))
 		var waiting sync.WaitGroup
 		waiting.Add(len(events))
 		for i, e := range events {
-			b.producer.Produce(ctx, record(e), func(_ *kgo.Record, err error) {
-				results[i] = verdict(err)
+			b.producer.Produce(ctx, newRecord(e), func(_ *kgo.Record, err error) {
+				results[i] = publishError(err)
 				waiting.Done()
 			})
 		}
@@ -128,8 +99,8 @@ func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
 	})
 }
 
-// verdict tells an event's fault from Kafka's.
-func verdict(err error) error {
+// publishError distinguishes faults of the event from those of Kafka.
+func publishError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -141,37 +112,36 @@ func verdict(err error) error {
 
 func unavailable(err error) error { return fmt.Errorf("%w: kafka: %w", outbox.ErrUnavailable, err) }
 
-// found creates the topic.
-func (b *Broker) found(ctx context.Context) error {
+// ensureTopic creates the topic once. Kafka would create it with its own default number of partitions.
+func (b *Broker) ensureTopic(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.founded {
+	if b.topicReady {
 		return nil
 	}
-	if err := b.create(ctx, b.producer, b.opts.Topic); err != nil {
-		return err
-	}
-	b.founded = true
-	return nil
+	err := createTopic(ctx, b.producer, b.opts.Topic)
+	b.topicReady = err == nil
+	return err
 }
 
-func (b *Broker) create(ctx context.Context, client *kgo.Client, topic string) error {
-	_, err := kadm.NewClient(client).CreateTopic(ctx, int32(b.opts.Partitions), int16(b.opts.Replication), nil, topic)
+func createTopic(ctx context.Context, client *kgo.Client, topic string) error {
+	const defaultReplication = -1
+	_, err := kadm.NewClient(client).CreateTopic(ctx, partitions, defaultReplication, nil, topic)
 	if errors.Is(err, kerr.TopicAlreadyExists) {
 		return nil
 	}
 	return err
 }
 
-// Close ends all subscriptions and calls, and drops what the client still holds.
+// Close ends all subscriptions and calls, and drops the records that the client still holds.
 func (b *Broker) Close() error {
-	b.life.End()
+	b.base.Close()
 	b.producer.Close()
 	return nil
 }
 
-func record(e outbox.Event) *kgo.Record {
-	// The timestamp is that of producing: the client counts its deadline from it, and an event may have waited for long.
+func newRecord(e outbox.Event) *kgo.Record {
+	// The client sets the timestamp and counts its deadline from it; an event may be much older than that.
 	r := &kgo.Record{Key: []byte(strconv.FormatInt(e.Key, 10)), Value: e.Payload}
 	for _, h := range outbox.Headers(e) {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})

@@ -39,7 +39,7 @@ func run(t *testing.T, seeds []string, server brokertest.Server) {
 		Server:   server,
 		Oversize: 2 << 20,
 		Open: func(t *testing.T, topic string, groups ...string) outbox.Broker {
-			b, err := kafka.New(kafka.Options{Seeds: seeds, Topic: topic, Partitions: 4, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+			b, err := kafka.New(kafka.Options{Seeds: seeds, Topic: topic, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 			if err != nil {
 				t.Fatal(err)
 			}

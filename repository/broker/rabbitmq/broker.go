@@ -1,65 +1,41 @@
-// Package rabbitmq is a broker on RabbitMQ 4: a fanout exchange with a quorum queue for each group, publisher confirms
-// and mandatory routing.
+// Package rabbitmq is a broker on RabbitMQ 4: a fanout exchange with a quorum queue for each group, publisher confirms and
+// mandatory routing.
 //
-// Publishing has a connection of its own, and so has each subscription: RabbitMQ stops reading from a connection that
-// publishes while it is short of memory, and consumers must go on then.
+// Publishing has a connection of its own, and so has each subscription: RabbitMQ stops reading from a publishing
+// connection while it is short of memory, and consumers must continue then.
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"seckill/service/outbox"
 )
 
-// Options say where RabbitMQ is and how to use it. URL, Exchange and Groups are required; the zero value of another
-// field stands for its default.
+// Options configure a Broker. URL, Exchange and Groups are required.
 type Options struct {
-	URL      string   // amqp://user:password@host:port/vhost, or amqps://
-	Exchange string   // the queue of a group is Exchange.Group, its dead letters are in Exchange.Group.dead
-	Groups   []string // that have to get every event
-
-	Workers    int // events that a subscription handles side by side; default 16
-	Prefetch   int // events that a subscription holds at most; default 1000
-	MaxPayload int // the server's max_message_size; default 16 MiB, which is the server's default too
-
-	Heartbeat time.Duration // a connection that says nothing for twice as long is dead; default 5 s
-	Log       *slog.Logger  // default: none
+	URL      string       // amqp://user:password@host:port/vhost, or amqps://; ?heartbeat=SECONDS overrides the default of 5 s
+	Exchange string       // the queue of a group is Exchange.Group, its dead letters are in Exchange.Group.dead
+	Groups   []string     // the groups that get every event
+	Log      *slog.Logger // default: none
 }
 
-func (o *Options) setDefaults() error {
-	if o.Exchange == "" || len(o.Groups) == 0 {
-		return errors.New("rabbitmq: an exchange and its groups are required")
-	}
-	if _, err := amqp.ParseURI(o.URL); err != nil {
-		return fmt.Errorf("rabbitmq: address: %w (it looks like amqp://user:password@host:5672/)", err)
-	}
-	if o.Prefetch <= 0 {
-		o.Prefetch = 1000
-	}
-	if o.MaxPayload <= 0 {
-		o.MaxPayload = 16 << 20
-	}
-	if o.Heartbeat <= 0 {
-		o.Heartbeat = 5 * time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return nil
-}
+const (
+	prefetch   = 1000     // events that a subscription holds at most
+	maxPayload = 16 << 20 // RabbitMQ's default max_message_size
+)
 
-// Broker implements outbox.Broker. It keeps the payloads of events until RabbitMQ has answered or the connection is
-// given up, also when Publish has returned before.
+// Broker implements outbox.Broker. It retains payloads until RabbitMQ has answered or the connection is dropped, also
+// after Publish has returned.
 type Broker struct {
 	opts Options
-	life outbox.Lifetime
+	base *outbox.BrokerBase
 
 	mu        sync.Mutex
 	publisher *connection // nil until it is needed
@@ -67,21 +43,25 @@ type Broker struct {
 
 var _ outbox.Broker = (*Broker)(nil)
 
-// New returns a broker. It connects when it is first used, so RabbitMQ need not be there yet.
+// New returns a broker. It connects when it is used, so RabbitMQ does not have to be reachable yet.
 func New(opts Options) (*Broker, error) {
-	if err := opts.setDefaults(); err != nil {
-		return nil, err
+	if opts.Exchange == "" || len(opts.Groups) == 0 {
+		return nil, errors.New("rabbitmq: an exchange and its groups are required")
 	}
-	return &Broker{opts: opts, life: outbox.NewLifetime()}, nil
+	if _, err := amqp.ParseURI(opts.URL); err != nil {
+		return nil, fmt.Errorf("rabbitmq: address: %w (expected amqp://user:password@host:5672/)", err)
+	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	return &Broker{opts: opts, base: outbox.NewBrokerBase()}, nil
 }
 
-// queue is the queue of a group.
+// queue returns the queue of a group.
 func (b *Broker) queue(group string) string { return b.opts.Exchange + "." + group }
 
-// DeadQueue names the queue of a group's dead letters.
+// DeadQueue returns the queue of a group's dead letters.
 func DeadQueue(exchange, group string) string { return exchange + "." + group + ".dead" }
 
-// declare makes sure that the exchange and all queues are there. Declaring again what is there already does nothing.
+// declare creates the exchange and all queues, unless they exist.
 func (b *Broker) declare(ch *amqp.Channel) error {
 	if err := ch.ExchangeDeclare(b.opts.Exchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 		return err
@@ -93,7 +73,7 @@ func (b *Broker) declare(ch *amqp.Channel) error {
 		}
 		_, err := ch.QueueDeclare(b.queue(group), true, false, false, false, amqp.Table{
 			"x-queue-type": "quorum",
-			// Events are counted out by whoever cannot take them, not by how often a consumer died holding them.
+			// An event becomes a dead letter when a handler gives it up, not when several consumers died holding it.
 			"x-delivery-limit":          -1,
 			"x-dead-letter-exchange":    "",
 			"x-dead-letter-routing-key": dead,
@@ -112,12 +92,11 @@ func (b *Broker) declare(ch *amqp.Channel) error {
 	return nil
 }
 
-// unavailable blames RabbitMQ or the way to it.
 func unavailable(err error) error { return fmt.Errorf("%w: rabbitmq: %w", outbox.ErrUnavailable, err) }
 
 // Close ends all subscriptions and calls, and closes the connections.
 func (b *Broker) Close() error {
-	b.life.End()
+	b.base.Close()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.publisher != nil {
@@ -127,14 +106,14 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// publishing returns the connection that publishes, opening one if need be.
-func (b *Broker) publishing(ctx context.Context) (*connection, error) {
+// publisherConnection returns the connection for publishing. It opens one if there is none.
+func (b *Broker) publisherConnection(ctx context.Context) (*connection, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.life.Err(); err != nil {
+	if err := b.base.Err(); err != nil {
 		return nil, err
 	}
-	if b.publisher != nil && b.publisher.alive() {
+	if b.publisher != nil && b.publisher.isOpen() {
 		return b.publisher, nil
 	}
 	b.publisher = nil

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"strconv"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
@@ -47,7 +46,7 @@ func TestBroker(t *testing.T) {
 
 func open(t *testing.T, url, topic string, groups ...string) *rabbitmq.Broker {
 	t.Helper()
-	b, err := rabbitmq.New(rabbitmq.Options{URL: url, Exchange: topic, Groups: groups, Heartbeat: time.Second,
+	b, err := rabbitmq.New(rabbitmq.Options{URL: url + "?heartbeat=1", Exchange: topic, Groups: groups,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +54,7 @@ func open(t *testing.T, url, topic string, groups ...string) *rabbitmq.Broker {
 	return b
 }
 
-// channel is a test's own view of the server.
+// channel opens a test's own channel to the server.
 func channel(t *testing.T, url string) *amqp.Channel {
 	t.Helper()
 	conn, err := amqp.Dial(url)

@@ -25,8 +25,8 @@ func publish(t *testing.T, b *rabbitmq.Broker) error {
 	return err
 }
 
-// until publishes until the outcome is as wanted.
-func until(t *testing.T, b *rabbitmq.Broker, what string, wanted func(error) bool) {
+// publishUntil publishes until the result is as wanted.
+func publishUntil(t *testing.T, b *rabbitmq.Broker, what string, wanted func(error) bool) {
 	t.Helper()
 	var err error
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
@@ -37,11 +37,11 @@ func until(t *testing.T, b *rabbitmq.Broker, what string, wanted func(error) boo
 	t.Fatalf("%s: still %v", what, err)
 }
 
-func away(err error) bool      { return errors.Is(err, outbox.ErrUnavailable) }
-func confirmed(err error) bool { return err == nil }
+func isUnavailable(err error) bool { return errors.Is(err, outbox.ErrUnavailable) }
+func isConfirmed(err error) bool   { return err == nil }
 
-// RabbitMQ confirms what it could not route, after returning it. Such an event is not sent.
-func TestUnroutableIsNotSent(t *testing.T) {
+// RabbitMQ returns an unroutable message and then confirms it. Such an event does not count as sent.
+func TestBroker_UnroutableIsNotConfirmed(t *testing.T) {
 	server := brokerserver.RabbitMQ(t)
 	topic := brokertest.Topic()
 	b := open(t, server.URL(), topic, "points")
@@ -52,7 +52,7 @@ func TestUnroutableIsNotSent(t *testing.T) {
 	if _, err := channel(t, server.URL()).QueueDelete(topic+".points", false, false, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := publish(t, b); !away(err) {
+	if err := publish(t, b); !isUnavailable(err) {
 		t.Errorf("an event that no queue took: %v, want ErrUnavailable", err)
 	}
 	if err := publish(t, b); err != nil {
@@ -60,8 +60,8 @@ func TestUnroutableIsNotSent(t *testing.T) {
 	}
 }
 
-// A server that is short of memory stops reading from whoever publishes. Consumers go on.
-func TestMemoryAlarm(t *testing.T) {
+// A server that is short of memory stops reading from publishers. Consumers continue.
+func TestBroker_MemoryAlarm(t *testing.T) {
 	server := brokerserver.RabbitMQ(t)
 	topic := brokertest.Topic()
 	b := open(t, server.URL(), topic, "points")
@@ -72,8 +72,8 @@ func TestMemoryAlarm(t *testing.T) {
 		}
 	}
 	server.Run(t, "rabbitmqctl", "set_vm_memory_high_watermark", "0.000001")
-	until(t, b, "short of memory", away)
-	if err := publish(t, b); !away(err) {
+	publishUntil(t, b, "short of memory", isUnavailable)
+	if err := publish(t, b); !isUnavailable(err) {
 		t.Errorf("while it is short of memory: %v, want ErrUnavailable", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -94,11 +94,11 @@ func TestMemoryAlarm(t *testing.T) {
 		t.Error(err)
 	}
 	server.Run(t, "rabbitmqctl", "set_vm_memory_high_watermark", "0.6")
-	until(t, b, "memory is back", confirmed)
+	publishUntil(t, b, "memory is back", isConfirmed)
 }
 
-// An event larger than the server takes closes the channel that it shares with others; only that event is refused.
-func TestServerRefusesASize(t *testing.T) {
+// An event that is too large for the server closes the channel that it shares with others. Only that event is refused.
+func TestBroker_ServerRefusesSize(t *testing.T) {
 	server := brokerserver.RabbitMQ(t)
 	server.Run(t, "rabbitmqctl", "eval", "persistent_term:put(max_message_size, 1000), application:set_env(rabbit, max_message_size, 1000).")
 	b := open(t, server.URL(), brokertest.Topic(), "points")
@@ -111,7 +111,7 @@ func TestServerRefusesASize(t *testing.T) {
 			switch {
 			case i == 1 && !errors.Is(err, outbox.ErrRefused):
 				t.Fatalf("the large event: %v, want ErrRefused", err)
-			case i != 1 && err != nil && !away(err):
+			case i != 1 && err != nil && !isUnavailable(err):
 				t.Errorf("event %d: %v", i, err)
 			case err == nil:
 				sent[events[i].ID] = true

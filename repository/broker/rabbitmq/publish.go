@@ -12,173 +12,173 @@ import (
 	"seckill/service/outbox"
 )
 
-// Publish sends the events on a channel of their own and waits for their confirmations. An event that comes back
-// because no queue is bound is not confirmed, and has the queues declared again.
+// Publish sends the events on one channel and waits for their confirmations. An event that is returned because no queue is
+// bound is not confirmed; the next call connects again and declares the queues.
 func (b *Broker) Publish(ctx context.Context, events []outbox.Event) []error {
-	return b.life.Publish(ctx, events, func(ctx context.Context) []error {
-		conn, err := b.publishing(ctx)
+	return b.base.Publish(ctx, events, func(ctx context.Context) []error {
+		conn, err := b.publisherConnection(ctx)
 		if err != nil {
-			return outbox.Same(len(events), err)
+			return outbox.FailAll(events, err)
 		}
-		l, err := conn.lane()
+		ch, err := conn.acquire()
 		if err != nil {
 			conn.drop()
-			return outbox.Same(len(events), unavailable(err))
+			return outbox.FailAll(events, unavailable(err))
 		}
-		call := &call{Broker: b, conn: conn, lane: l, events: events, results: make([]error, len(events)),
-			confirmations: make([]*amqp.DeferredConfirmation, len(events))}
-		// Sending blocks while the server does not read. When nobody waits any more, the connection goes.
+		p := newPublication(conn, ch, events)
+		// Sending blocks while the server does not read. Dropping the connection ends it.
 		stop := context.AfterFunc(ctx, conn.drop)
-		call.send(ctx)
-		call.await(ctx)
-		if stop() && !call.broken {
-			conn.giveBack(l)
+		p.send(ctx, b.opts.Exchange)
+		p.await(ctx)
+		if stop() && !p.broken {
+			conn.release(ch)
 		} else {
 			conn.drop()
 		}
-		return call.results
+		return p.results
 	})
 }
 
-// call is one call of Publish.
-type call struct {
-	*Broker
+// publication is one call of Publish.
+type publication struct {
 	conn          *connection
-	lane          *lane
+	channel       *publishChannel
 	events        []outbox.Event
 	results       []error
-	confirmations []*amqp.DeferredConfirmation // nil where results has the reason
-	broken        bool                         // something is outstanding that nobody waits for
+	confirmations []*amqp.DeferredConfirmation // nil for events that were not sent
+	broken        bool                         // the channel must not be used again
 }
 
-// errUnconfirmed stands for an event until its confirmation is there.
-var errUnconfirmed = errors.New("not confirmed")
-
-func (c *call) send(ctx context.Context) {
-	for i, e := range c.events {
-		if len(e.Payload) > c.opts.MaxPayload {
-			c.results[i] = fmt.Errorf("%w: %d bytes are more than RabbitMQ takes (%d)", outbox.ErrRefused, len(e.Payload), c.opts.MaxPayload)
-			continue
-		}
-		confirmation, err := c.lane.channel.PublishWithDeferredConfirmWithContext(ctx, c.opts.Exchange, "", true, false, message(e, i))
-		if err != nil {
-			c.broken = true
-			c.results[i] = unavailable(err)
-			continue
-		}
-		c.confirmations[i] = confirmation
-		c.results[i] = unavailable(errUnconfirmed)
+func newPublication(conn *connection, ch *publishChannel, events []outbox.Event) *publication {
+	return &publication{
+		conn: conn, channel: ch, events: events,
+		results: make([]error, len(events)), confirmations: make([]*amqp.DeferredConfirmation, len(events)),
 	}
 }
 
-// await waits for all confirmations, or until they cannot come any more.
-func (c *call) await(ctx context.Context) {
-	returned, blocked := c.lane.returned, c.conn.blocked // nil once they are closed, which is forever ready
-	for i, confirmation := range c.confirmations {
+// errUnconfirmed is the result of an event until its confirmation arrives.
+var errUnconfirmed = errors.New("not confirmed")
+
+func (p *publication) send(ctx context.Context, exchange string) {
+	for i, e := range p.events {
+		if len(e.Payload) > maxPayload {
+			p.results[i] = fmt.Errorf("%w: %d bytes are more than RabbitMQ accepts (%d)", outbox.ErrRefused, len(e.Payload), maxPayload)
+			continue
+		}
+		const mandatory, immediate = true, false
+		confirmation, err := p.channel.PublishWithDeferredConfirmWithContext(ctx, exchange, "", mandatory, immediate, newMessage(e, i))
+		if err != nil {
+			p.broken = true
+			p.results[i] = unavailable(err)
+			continue
+		}
+		p.confirmations[i] = confirmation
+		p.results[i] = unavailable(errUnconfirmed)
+	}
+}
+
+// await waits until every confirmation has arrived or no more can arrive.
+func (p *publication) await(ctx context.Context) {
+	for i, confirmation := range p.confirmations {
 		if confirmation == nil {
 			continue
 		}
-		for waiting := true; waiting; {
-			select {
-			case <-confirmation.Done():
-				c.confirmed(i, confirmation.Acked())
-				waiting = false
-			case r, open := <-returned:
-				if !open {
-					returned = nil // c.lane.closed says why
-				} else {
-					c.cameBack(r)
-				}
-			case reason := <-c.lane.closed:
-				c.failed(reason)
-				return
-			case blocking, open := <-blocked:
-				if !open {
-					blocked = nil
-				} else if blocking.Active {
-					c.failed(fmt.Errorf("it takes nothing at the moment: %s", blocking.Reason))
-					return
-				}
-			case <-ctx.Done():
-				c.failed(context.Cause(ctx))
-				return
-			}
+		if err := p.awaitOne(ctx, confirmation); err != nil {
+			p.fail(err)
+			return
 		}
+		p.confirm(i, confirmation.Acked())
 	}
-	c.drain(returned)
-}
-
-// drain takes what came back. RabbitMQ sends it before its confirmation, so it is here by now.
-func (c *call) drain(returned <-chan amqp.Return) {
-	for {
+	for { // RabbitMQ returns a message before it confirms it, so all returned ones are here
 		select {
-		case r, open := <-returned:
+		case r, open := <-p.channel.returned:
 			if !open { // the connection broke after the last confirmation
-				c.broken = true
+				p.broken = true
 				return
 			}
-			c.cameBack(r)
+			p.noteReturned(r)
 		default:
 			return
 		}
 	}
 }
 
-// confirmed settles an event, unless it came back.
-func (c *call) confirmed(i int, acked bool) {
-	switch {
-	case !acked: // the queue could not take it
-		c.results[i] = unavailable(errors.New("it has rejected the event"))
-	case errors.Is(c.results[i], errUnconfirmed):
-		c.results[i] = nil
-	}
-}
-
-// cameBack notes an event that no queue took. RabbitMQ confirms it nevertheless.
-func (c *call) cameBack(r amqp.Return) {
-	i, err := strconv.Atoi(r.CorrelationId)
-	if err != nil || i < 0 || i >= len(c.results) {
-		return // not one of ours
-	}
-	c.broken = true // so that the next connection declares the queues again
-	c.results[i] = unavailable(fmt.Errorf("no queue took the event: %s", r.ReplyText))
-}
-
-// failed settles what is outstanding when the channel is gone.
-func (c *call) failed(reason error) {
-	c.broken = true
-	size := refusedSize(reason)
-	for i, err := range c.results {
-		switch {
-		case !errors.Is(err, errUnconfirmed):
-		case size > 0 && len(c.events[i].Payload) == size:
-			c.results[i] = fmt.Errorf("%w: %w", outbox.ErrRefused, reason)
-		default:
-			c.results[i] = unavailable(fmt.Errorf("not confirmed: %w", reason))
+// awaitOne waits for one confirmation. It returns the reason if that cannot arrive any more.
+func (p *publication) awaitOne(ctx context.Context, confirmation *amqp.DeferredConfirmation) error {
+	returned, blocked := p.channel.returned, p.conn.blocked
+	for {
+		select {
+		case <-confirmation.Done():
+			return nil
+		case r, open := <-returned:
+			if !open {
+				returned = nil // closed has the reason
+				continue
+			}
+			p.noteReturned(r)
+		case reason := <-p.channel.closed:
+			return reason
+		case b, open := <-blocked:
+			if !open {
+				blocked = nil
+			} else if b.Active {
+				return fmt.Errorf("it accepts nothing at the moment: %s", b.Reason)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }
 
-// refusedSize returns the size of a message for which the server closed the channel, or 0. It closes with the text
-// "message size 17000000 is larger than configured max size 16777216", or "… larger than max size …".
+// confirm sets the result of an event, unless it was returned.
+func (p *publication) confirm(i int, acked bool) {
+	switch {
+	case !acked: // the queue could not store it
+		p.results[i] = unavailable(errors.New("it has rejected the event"))
+	case errors.Is(p.results[i], errUnconfirmed):
+		p.results[i] = nil
+	}
+}
+
+// noteReturned fails an event that no queue took. RabbitMQ confirms it nevertheless.
+func (p *publication) noteReturned(r amqp.Return) {
+	i, err := strconv.Atoi(r.CorrelationId)
+	if err != nil || i < 0 || i >= len(p.results) {
+		return // not an event of this call
+	}
+	p.broken = true // the next connection declares the queues
+	p.results[i] = unavailable(fmt.Errorf("no queue took the event: %s", r.ReplyText))
+}
+
+// fail sets the results of all unconfirmed events.
+func (p *publication) fail(reason error) {
+	p.broken = true
+	size := refusedSize(reason)
+	for i, err := range p.results {
+		switch {
+		case !errors.Is(err, errUnconfirmed):
+		case size > 0 && len(p.events[i].Payload) == size:
+			p.results[i] = fmt.Errorf("%w: %w", outbox.ErrRefused, reason)
+		default:
+			p.results[i] = unavailable(fmt.Errorf("not confirmed: %w", reason))
+		}
+	}
+}
+
+// refusedSize returns the size of the message for which the server closed the channel, or 0. The server reports "message
+// size 17000000 is larger than configured max size 16777216" or "… larger than max size …".
 func refusedSize(reason error) int {
-	var closed *amqp.Error
-	if !errors.As(reason, &closed) || closed == nil || closed.Code != amqp.PreconditionFailed {
+	closed, ok := errors.AsType[*amqp.Error](reason)
+	if !ok || closed == nil || closed.Code != amqp.PreconditionFailed {
 		return 0
 	}
-	_, rest, found := strings.Cut(closed.Reason, "message size ")
-	if !found {
-		return 0
-	}
+	_, rest, _ := strings.Cut(closed.Reason, "message size ")
 	number, _, _ := strings.Cut(rest, " ")
-	size, err := strconv.Atoi(number)
-	if err != nil {
-		return 0
-	}
+	size, _ := strconv.Atoi(number) // 0 if there is none
 	return size
 }
 
-func message(e outbox.Event, index int) amqp.Publishing {
+func newMessage(e outbox.Event, index int) amqp.Publishing {
 	headers := amqp.Table{}
 	for _, h := range outbox.Headers(e) {
 		headers[h.Name] = h.Value

@@ -9,9 +9,9 @@ import (
 	"seckill/service/outbox"
 )
 
-// A connection that breaks closes all that it reports by, also when the last confirmation is there already: whoever waits
-// is told, and nobody goes round in circles.
-func TestAConnectionThatBreaksEndsTheWait(t *testing.T) {
+// A broken connection closes all its channels. await returns then, also if the last confirmation has already arrived, and
+// does not loop on the closed channels.
+func TestPublication_AwaitEndsWithConnection(t *testing.T) {
 	for name, confirmations := range map[string][]*amqp.DeferredConfirmation{
 		"after the last confirmation": {nil}, "before it": {new(amqp.DeferredConfirmation)},
 	} {
@@ -21,25 +21,23 @@ func TestAConnectionThatBreaksEndsTheWait(t *testing.T) {
 			close(returned)
 			close(blocked)
 			close(closed)
-			c := &call{
-				Broker: &Broker{}, conn: &connection{blocked: blocked}, lane: &lane{returned: returned, closed: closed},
-				events: make([]outbox.Event, 1), results: make([]error, 1), confirmations: confirmations,
-			}
+			p := newPublication(&connection{blocked: blocked}, &publishChannel{returned: returned, closed: closed}, make([]outbox.Event, 1))
+			p.confirmations = confirmations
 			if confirmations[0] != nil {
-				c.results[0] = unavailable(errUnconfirmed)
+				p.results[0] = unavailable(errUnconfirmed)
 			}
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				c.await(t.Context())
+				p.await(t.Context())
 			}()
 			select {
 			case <-done:
 			case <-time.After(10 * time.Second):
-				t.Fatal("it waits for ever")
+				t.Fatal("await does not return")
 			}
-			if !c.broken {
-				t.Error("the connection would be used again")
+			if !p.broken {
+				t.Error("the channel would be used again")
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestBroker(t *testing.T) {
 		Server: server{redisServer},
 		Open: func(t *testing.T, topic string, groups ...string) outbox.Broker {
 			b, err := redisstream.New(client, redisstream.Options{
-				Stream: topic, Groups: groups, ClaimAfter: 2 * time.Second, TrimEvery: 100 * time.Millisecond,
+				Stream: topic, Groups: groups, ClaimAfter: 2 * time.Second,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -15,31 +15,18 @@ import (
 	"seckill/service/outbox"
 )
 
-// Subscribe consumes as a new member of the group. What a group has never had begins with the oldest event that RocketMQ
-// keeps.
+// Subscribe consumes as a new member of the group. A new group starts with the oldest event that RocketMQ has.
 func (b *Broker) Subscribe(ctx context.Context, group string, handle outbox.Handler) error {
-	if err := b.life.Err(); err != nil {
-		return err
-	}
-	ctx, cancel := b.life.Bind(ctx)
-	defer cancel()
-	s := &subscription{Broker: b, group: group, ctx: ctx, handle: handle}
-	for failures := 1; ; failures++ {
-		c, err := s.start()
-		if err == nil {
-			<-ctx.Done()
-			s.end(c)
-			break
-		}
-		b.opts.Log.Warn("rocketmq: subscribing failed; trying again", "group", group, "error", err)
-		if !(outbox.Pause{}).Wait(ctx, failures) {
-			break
-		}
-	}
-	return b.life.Err()
+	return b.base.Subscribe(ctx, func(ctx context.Context) error {
+		s := &subscription{Broker: b, group: group, ctx: ctx, handle: handle}
+		outbox.Backoff{}.Retry(ctx, s.consume, func(err error) {
+			b.opts.Log.Warn("rocketmq: subscribing failed; trying again", "group", group, "error", err)
+		})
+		return nil
+	})
 }
 
-// subscription is one member of a group.
+// subscription is one member of a consumer group.
 type subscription struct {
 	*Broker
 	group  string
@@ -47,67 +34,69 @@ type subscription struct {
 	handle outbox.Handler
 
 	mu      sync.Mutex
-	ended   bool
-	calls   int            // of consume
+	stopped bool
+	calls   int            // of handleMessage
 	running sync.WaitGroup // handlers
 }
 
-// start starts a consumer. It fails as long as the topic is not known, and connects again by itself afterwards.
-func (s *subscription) start() (client.PushConsumer, error) {
+// consume consumes until ctx ends. It fails if the consumer does not start, for example because RocketMQ does not know the
+// topic; a started consumer reconnects on its own.
+func (s *subscription) consume(ctx context.Context) error {
 	c, err := client.NewPushConsumer(
 		consumer.WithNsResolver(primitive.NewPassthroughResolver(s.opts.NameServers)),
-		consumer.WithGroupName(s.Broker.group(s.group)),
+		consumer.WithGroupName(s.opts.Topic+"_"+s.group),
 		consumer.WithInstance(rand.Text()),
-		consumer.WithCredentials(s.credentials()),
 		consumer.WithConsumerModel(consumer.Clustering),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
-		consumer.WithConsumeGoroutineNums(s.opts.Workers),
+		consumer.WithConsumeGoroutineNums(workers),
 		consumer.WithConsumeMessageBatchMaxSize(1),
-		// Few at a time, so that the client's channel of what it has pulled never fills: a consumer that is shut down
-		// while its client waits to send there panics (process_queue.go: the channel is closed under the sender).
+		// Few messages at a time, so that the client's channel of pulled messages is never full: a consumer that is shut
+		// down while its client waits to send to that channel panics (process_queue.go closes it under the sender).
 		consumer.WithPullBatchSize(16), consumer.WithPullThresholdForQueue(256),
-		// Only what a handler gives up is a dead letter; a database that is away for hours makes none.
+		// Only an event that a handler gives up becomes a dead letter, not one that fails for hours.
 		consumer.WithMaxReconsumeTimes(math.MaxInt32),
 	)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.Subscribe(s.opts.Topic, consumer.MessageSelector{}, s.consume); err != nil {
-		return nil, errors.Join(err, c.Shutdown())
+	if err := c.Subscribe(s.opts.Topic, consumer.MessageSelector{}, s.handleMessage); err != nil {
+		return errors.Join(err, c.Shutdown())
 	}
 	if err := c.Start(); err != nil {
-		return nil, errors.Join(err, c.Shutdown())
+		return errors.Join(err, c.Shutdown())
 	}
-	return c, nil
+	<-ctx.Done()
+	s.shutDown(c)
+	return nil
 }
 
-// end shuts the consumer down and waits for its handlers, which the client does not. Before, it lets what the client
-// has pulled already go back to RocketMQ, until nothing more comes.
-func (s *subscription) end(c client.PushConsumer) {
+// shutDown waits for the handlers, which the client does not, so that their acknowledgements are part of the offsets that
+// the client stores. It then returns the messages that the client has already pulled to RocketMQ, until no more come.
+func (s *subscription) shutDown(c client.PushConsumer) {
 	c.Suspend()
 	s.mu.Lock()
-	s.ended = true
+	s.stopped = true
 	s.mu.Unlock()
-	s.running.Wait()             // what they have acknowledged is part of the offsets that are stored below
-	const quiet, longest = 4, 40 // tenths of a second
-	for last, still, turn := -1, 0, 0; still < quiet && turn < longest; turn++ {
-		time.Sleep(100 * time.Millisecond)
+	s.running.Wait()
+	const tick, quiet, longest = 100 * time.Millisecond, 4, 40 // 400 ms without a call, or 4 s
+	for last, unchanged, n := -1, 0, 0; unchanged < quiet && n < longest; n++ {
+		time.Sleep(tick)
 		s.mu.Lock()
 		if s.calls == last {
-			still++
+			unchanged++
 		} else {
-			last, still = s.calls, 0
+			last, unchanged = s.calls, 0
 		}
 		s.mu.Unlock()
 	}
 	if err := c.Shutdown(); err != nil {
-		s.opts.Log.Warn("rocketmq: ending a subscription failed; handled events may come again", "group", s.group, "error", err)
+		s.opts.Log.Warn("rocketmq: ending a subscription failed; handled events may be delivered again", "group", s.group, "error", err)
 	}
 }
 
-// consume handles one message; batches have that size. What fails goes back to RocketMQ, which delivers it again after
-// a second, then after longer and longer.
-func (s *subscription) consume(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+// handleMessage handles one message, which is the size of a batch. RocketMQ delivers a message that fails again: after
+// a second at first, then after growing pauses.
+func (s *subscription) handleMessage(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 	if !s.begin() {
 		return consumer.ConsumeRetryLater, nil
 	}
@@ -125,7 +114,7 @@ func (s *subscription) consume(ctx context.Context, messages ...*primitive.Messa
 		return consumer.ConsumeRetryLater, nil
 	}
 	if errors.Is(err, outbox.ErrPoison) {
-		s.opts.Log.Error("rocketmq: a consumer gave an event up", "group", s.group, "message", m.MsgId, "cause", err)
+		s.opts.Log.Error("rocketmq: a consumer gave up an event", "group", s.group, "message", m.MsgId, "cause", err)
 		next.DelayLevelWhenNextConsume = toDeadLetters
 	} else {
 		next.DelayLevelWhenNextConsume = min(1+int(m.ReconsumeTimes), longestDelay)
@@ -133,18 +122,18 @@ func (s *subscription) consume(ctx context.Context, messages ...*primitive.Messa
 	return consumer.ConsumeRetryLater, nil
 }
 
-// Levels of delay, as brokers know them by default: 1 is a second, 5 is a minute; a negative one means the dead letters.
+// RocketMQ's default delay levels: 1 is one second, 5 is one minute; a negative one means the dead letters.
 const (
 	toDeadLetters = -1
 	longestDelay  = 5
 )
 
-// begin registers a handler, unless the subscription has ended.
+// begin registers a handler. It returns false if the subscription has ended.
 func (s *subscription) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	if s.ended || s.ctx.Err() != nil {
+	if s.stopped || s.ctx.Err() != nil {
 		return false
 	}
 	s.running.Add(1)

@@ -41,7 +41,9 @@ func RocketMQ(t testing.TB) (*RocketMQServer, error) {
 		"namesrvAddr": s.NameServer, "listenPort": port(s.Broker), "brokerIP1": "127.0.0.1", "brokerName": "test", "brokerId": "0",
 		"storePathRootDir": filepath.Join(dir, "store"), "storePathCommitLog": filepath.Join(dir, "store", "commitlog"),
 		"mappedFileSizeCommitLog": "67108864", "autoCreateTopicEnable": "false",
-		"flushDiskType": "SYNC_FLUSH", // or a kill of the machine could lose what was confirmed
+		"flushDiskType": "SYNC_FLUSH", // otherwise a crash of the machine could lose what was confirmed
+		// By default a broker rejects requests that have waited for 200 ms, which they do on a busy test machine.
+		"waitTimeMillsInSendQueue": "5000",
 	})
 	t.Cleanup(s.names.kill)
 	t.Cleanup(s.broker.kill)

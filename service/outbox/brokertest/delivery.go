@@ -17,7 +17,7 @@ func testContent(t *testing.T, c Config) {
 	events := Events(4)
 	events[0].Payload = []byte(`{"title":"秒杀 🎫 \u0000 \"quoted\"", "n": 9007199254740993}`)
 	events[1].Payload = bytes.Repeat([]byte("0123456789"), 20_000)
-	// Committed long ago: the broker was away, or somebody brought the event back.
+	// Committed long ago: the broker was unavailable, or an operator retried the event.
 	events[2] = outbox.Event{ID: math.MaxInt64, Key: math.MaxInt64, Version: math.MaxInt32, Type: "T",
 		Payload: []byte("null"), CreatedAt: time.Date(2026, 2, 28, 23, 59, 59, 999e6, time.UTC)}
 	events[3].Payload = []byte(`{}`)
@@ -94,18 +94,18 @@ func testSharing(t *testing.T, c Config) {
 	before := Events(100)
 	publish(t, b, before...)
 	wait(t, before, one, two)
-	for start := time.Now(); ; { // a group may take a while until it has shared itself out, and deliver twice meanwhile
+	for start := time.Now(); ; { // while a group rebalances, one subscription may get everything, and events may be delivered twice
 		events := Events(100)
 		publish(t, b, events...)
 		wait(t, events, one, two)
-		// Whoever has got to this round is through with the one before, so that one can be judged.
+		// A subscription that got events of this round has finished the one before, which can be checked now.
 		if len(one.share(events)) > 0 && len(two.share(events)) > 0 {
 			first, second := one.share(before), two.share(before)
 			if len(first)+len(second) < len(before)*3/2 && min(len(first), len(second)) > 0 {
 				return
 			}
 		}
-		if time.Since(start) > patience {
+		if time.Since(start) > timeout {
 			t.Fatalf("of the last %d events one subscription got %d and the other %d", len(before), len(one.share(before)), len(two.share(before)))
 		}
 		before = events
@@ -127,7 +127,7 @@ func testOrder(t *testing.T, c Config) {
 	got, _ := in.events()
 	for _, e := range got {
 		if e.Key > keys {
-			continue // of the probe
+			continue // the event of ready
 		}
 		if e.Version < latest[e.Key] {
 			t.Fatalf("key %d: version %d arrived after %d", e.Key, e.Version, latest[e.Key])

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"seckill/service/outbox"
@@ -56,7 +57,7 @@ func testPoison(t *testing.T, c Config) {
 	publish(t, b, later...)
 	wait(t, later, in)
 	if c.DeadLetters == nil {
-		time.Sleep(min(c.Pause, time.Second)) // nothing to wait for: it must not happen
+		time.Sleep(min(c.Pause, time.Second)) // there is no signal for something that must not happen
 	} else {
 		waitFor(t, "the dead letter", func() bool { return slices.Contains(c.DeadLetters(t, topic, "points"), bad) })
 	}
@@ -65,7 +66,7 @@ func testPoison(t *testing.T, c Config) {
 	}
 }
 
-// A subscription that ends in the middle of a handler has not acknowledged its event: the next one gets it.
+// A subscription that ends while a handler runs has not acknowledged its event, so another subscription gets it.
 func testUnfinished(t *testing.T, c Config) {
 	topic := Topic()
 	b := c.open(t, topic, "points")
@@ -85,7 +86,7 @@ func testUnfinished(t *testing.T, c Config) {
 	publish(t, b, events...)
 	select {
 	case <-began:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("nothing was delivered")
 	}
 	in.stop()
@@ -107,27 +108,27 @@ func testAbsentGroup(t *testing.T, c Config) {
 	wait(t, append(before, meanwhile...), subscribe(t, b, "notification", nil))
 }
 
+// testNobody runs with fake time, because a broker that stores nothing has no server.
 func testNobody(t *testing.T, c Config) {
-	b := c.open(t, Topic(), "points", "notification")
-	expect := func(when string) {
-		t.Helper()
-		for _, err := range b.Publish(deadline(t), Events(3)) {
-			if !errors.Is(err, outbox.ErrUnavailable) {
-				t.Errorf("%s: %v, want ErrUnavailable", when, err)
+	synctest.Test(t, func(t *testing.T) {
+		b := c.open(t, Topic(), "points", "notification")
+		expect := func(when string) {
+			t.Helper()
+			synctest.Wait()
+			for _, err := range b.Publish(deadline(t), Events(3)) {
+				if !errors.Is(err, outbox.ErrUnavailable) {
+					t.Errorf("%s: %v, want ErrUnavailable", when, err)
+				}
 			}
 		}
-	}
-	expect("nobody subscribed")
-	points := subscribe(t, b, "points", nil)
-	waitFor(t, "the subscription", func() bool { // it changes nothing as long as the other group is missing
-		time.Sleep(10 * time.Millisecond)
-		return true
+		expect("no group has subscribed")
+		points := subscribe(t, b, "points", nil)
+		expect("one group of two has subscribed")
+		notification := subscribe(t, b, "notification", nil)
+		ready(t, b, points, notification)
+		notification.stop()
+		expect("one group has left")
 	})
-	expect("one group of two subscribed")
-	notification := subscribe(t, b, "notification", nil)
-	ready(t, b, points, notification)
-	notification.stop()
-	expect("one group has left")
 }
 
 func testOversize(t *testing.T, c Config) {
@@ -158,12 +159,12 @@ func testContext(t *testing.T, c Config) {
 	start := time.Now()
 	results := b.Publish(ctx, Events(3))
 	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("publishing without time took %v", took)
+		t.Errorf("publishing with an ended context took %v", took)
 	}
 	if len(results) != 3 {
 		t.Fatalf("%d results for 3 events", len(results))
 	}
-	publish(t, b, Events(3)...) // and it has done no harm
+	publish(t, b, Events(3)...) // the broker still works
 }
 
 func testClose(t *testing.T, c Config) {
@@ -182,8 +183,8 @@ func testClose(t *testing.T, c Config) {
 		if !errors.Is(err, outbox.ErrClosed) {
 			t.Errorf("the subscription ended with %v, want ErrClosed", err)
 		}
-	case <-time.After(patience):
-		t.Fatal("the subscription goes on")
+	case <-time.After(timeout):
+		t.Fatal("the subscription does not end")
 	}
 	for _, err := range b.Publish(deadline(t), Events(2)) {
 		if !errors.Is(err, outbox.ErrClosed) {
@@ -195,11 +196,11 @@ func testClose(t *testing.T, c Config) {
 	}
 }
 
-func waitFor(t *testing.T, what string, holds func() bool) {
+func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for start := time.Now(); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(start) > patience {
-			t.Fatalf("waited %v in vain for %s", patience, what)
+	for start := time.Now(); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(start) > timeout {
+			t.Fatalf("waited %v for %s", timeout, what)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"seckill/service/outbox"
 )
 
-// Topic returns a name that no other test has used.
+// Topic returns a new name.
 func Topic() string { return "seckill_test_" + strings.ToLower(rand.Text()[:12]) }
 
 var lastID atomic.Int64
 
-// Events makes events with new ids, each of a key of its own.
+// Events returns events with new ids and different keys.
 func Events(n int) []outbox.Event {
 	events := make([]outbox.Event, n)
 	for i := range events {
@@ -43,7 +43,7 @@ func (c Config) open(t *testing.T, topic string, groups ...string) outbox.Broker
 	return b
 }
 
-// publish expects every event to be confirmed.
+// publish publishes the events and fails the test if one is not confirmed.
 func publish(t *testing.T, b outbox.Publisher, events ...outbox.Event) {
 	t.Helper()
 	results := b.Publish(deadline(t), events)
@@ -57,7 +57,7 @@ func publish(t *testing.T, b outbox.Publisher, events ...outbox.Event) {
 	}
 }
 
-// publishUntilConfirmed publishes as a relay does: again what was not confirmed.
+// publishUntilConfirmed publishes unconfirmed events again, as a relay does.
 func publishUntilConfirmed(t *testing.T, b outbox.Publisher, events ...outbox.Event) {
 	t.Helper()
 	ctx := deadline(t)
@@ -72,7 +72,7 @@ func publishUntilConfirmed(t *testing.T, b outbox.Publisher, events ...outbox.Ev
 			}
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("%d of %d events were never confirmed: %v", len(again), len(events), results)
+			t.Fatalf("%d of %d events were not confirmed: %v", len(again), len(events), results)
 		}
 		if len(again) > 0 {
 			time.Sleep(50 * time.Millisecond)
@@ -81,9 +81,9 @@ func publishUntilConfirmed(t *testing.T, b outbox.Publisher, events ...outbox.Ev
 	}
 }
 
-// inbox is a subscription whose deliveries a test looks at.
+// inbox is a subscription that records its deliveries.
 type inbox struct {
-	stop   func() // ends the subscription and waits for that
+	stop   func() // ends the subscription and waits until it has ended
 	handle func(ctx context.Context, e outbox.Event) error
 
 	mu      sync.Mutex
@@ -91,7 +91,7 @@ type inbox struct {
 	arrived chan struct{} // closed and replaced with each delivery
 }
 
-// subscribe collects what handle has acknowledged; a nil handle acknowledges everything.
+// subscribe records the events that handle has acknowledged; a nil handle acknowledges every event.
 func subscribe(t *testing.T, b outbox.Subscriber, group string, handle outbox.Handler) *inbox {
 	t.Helper()
 	if handle == nil {
@@ -108,7 +108,7 @@ func subscribe(t *testing.T, b outbox.Subscriber, group string, handle outbox.Ha
 			if err != nil {
 				t.Errorf("subscription of %s: %v", group, err)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Errorf("subscription of %s does not end", group)
 		}
 	})
@@ -129,14 +129,14 @@ func (in *inbox) take(ctx context.Context, e outbox.Event) error {
 	return nil
 }
 
-// events returns what has arrived, and a channel that is closed when more does.
+// events returns the recorded events, and a channel that is closed when another arrives.
 func (in *inbox) events() ([]outbox.Event, <-chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return append([]outbox.Event(nil), in.got...), in.arrived
 }
 
-// share tells which of the events have arrived here, by id.
+// share returns the ids of those events that have arrived at this inbox.
 func (in *inbox) share(of []outbox.Event) map[int64]bool {
 	mine, got := map[int64]bool{}, map[int64]bool{}
 	arrived, _ := in.events()
@@ -151,10 +151,10 @@ func (in *inbox) share(of []outbox.Event) map[int64]bool {
 	return mine
 }
 
-// wait returns when each of the events has arrived at one of the inboxes.
+// wait waits until each of the events has arrived at one of the inboxes.
 func wait(t *testing.T, want []outbox.Event, inboxes ...*inbox) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		got := map[int64]bool{}
 		more := make(chan struct{}, len(inboxes))
@@ -192,8 +192,8 @@ func wait(t *testing.T, want []outbox.Event, inboxes ...*inbox) {
 	}
 }
 
-// ready returns when a subscription gets events: publishing at a broker that forgets fails until then, and others
-// deliver the first event when they have found their server.
+// ready waits until the subscriptions get events. Publishing to a broker that stores nothing fails until then; other
+// brokers deliver the first event when they are connected.
 func ready(t *testing.T, b outbox.Publisher, inboxes ...*inbox) {
 	t.Helper()
 	probe := Events(1)

@@ -9,36 +9,35 @@ import (
 	"seckill/service/outbox"
 )
 
-// bound is how long a call with a context of callTime may take.
 const (
-	callTime = 2 * time.Second
-	bound    = 4 * time.Second
+	callTimeout = 2 * time.Second // of the context of one call
+	callLimit   = 4 * time.Second // how long that call may take
 )
 
-// expectAway publishes until the broker is seen to be away, and checks that each call is bounded and blames no event.
-func expectAway(t *testing.T, b outbox.Publisher) {
+// expectUnavailable publishes until all events fail. It checks that each call returns in time and blames no event.
+func expectUnavailable(t *testing.T, b outbox.Publisher) {
 	t.Helper()
-	waitFor(t, "the broker to be away", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), callTime)
+	waitFor(t, "the broker to be unavailable", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), callTimeout)
 		defer cancel()
 		start := time.Now()
 		results := b.Publish(ctx, Events(10))
-		if took := time.Since(start); took > bound {
-			t.Errorf("publishing to a broker that is away took %v, its context %v", took, callTime)
+		if took := time.Since(start); took > callLimit {
+			t.Errorf("publishing to an unavailable broker took %v with a context of %v", took, callTimeout)
 		}
-		away := 0
+		failed := 0
 		for _, err := range results {
 			if errors.Is(err, outbox.ErrUnavailable) {
-				away++
+				failed++
 			} else if err != nil {
-				t.Errorf("a broker that is away: %v, want ErrUnavailable", err)
+				t.Errorf("an unavailable broker: %v, want ErrUnavailable", err)
 			}
 		}
-		return away == len(results)
+		return failed == len(results)
 	})
 }
 
-func testServerGone(t *testing.T, c Config) {
+func testServerKilled(t *testing.T, c Config) {
 	topic := Topic()
 	b := c.open(t, topic, "points", "late")
 	in := subscribe(t, b, "points", nil)
@@ -47,12 +46,12 @@ func testServerGone(t *testing.T, c Config) {
 	publish(t, b, before...)
 
 	c.Server.Stop(t)
-	expectAway(t, b)
+	expectUnavailable(t, b)
 	c.Server.Start(t)
 	after := Events(50)
 	publishUntilConfirmed(t, b, after...)
 	wait(t, append(before, after...), in)
-	// What was confirmed before the server went is still there for a group that comes now.
+	// A new group also gets the events that were confirmed before the server was killed.
 	wait(t, append(before, after...), subscribe(t, b, "late", nil))
 }
 
@@ -61,7 +60,7 @@ func testServerFrozen(t *testing.T, c Config) {
 	in := subscribe(t, b, "points", nil)
 	ready(t, b, in)
 	c.Server.Freeze(t)
-	expectAway(t, b)
+	expectUnavailable(t, b)
 	c.Server.Thaw(t)
 	after := Events(50)
 	publishUntilConfirmed(t, b, after...)

@@ -1,4 +1,4 @@
-package pipeline
+package integration_test
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func BenchmarkClaim(b *testing.B) {
 	empty, full := benchmark(b), benchmark(b)
 	fill(b, full, rows)
 	var took [2][]time.Duration
-	for round := range int64(300) { // in turns, so that both meet the same machine
+	for round := range int64(300) { // alternately, so that both run on the same machine load
 		for i, d := range []*database{empty, full} {
 			first := int64(1)<<40 + round*100
 			if err := d.commit(b.Context(), first, first+99); err != nil {
@@ -75,8 +75,8 @@ func fill(b *testing.B, d *database, rows int) {
 	}
 }
 
-// BenchmarkOrderPath places orders with and without a running relay, in turns, and reports what the relay costs. Two
-// lanes place batches of 100, as fast as they can: the relay gets what is left of the machine.
+// BenchmarkOrderPath places orders with and without a running relay, alternately, and reports what the relay costs. Two
+// goroutines place batches of 100 as fast as they can; the relay gets the rest of the machine.
 func BenchmarkOrderPath(b *testing.B) {
 	d := benchmark(b)
 	broker := inprocTarget().open(b, "")
@@ -157,7 +157,7 @@ func placer(b *testing.B, d *database, voucher idgen.ID) func(time.Duration) flo
 func BenchmarkPurge(b *testing.B) {
 	d := benchmark(b)
 	fill(b, d, 200_000)
-	purge := outbox.Jobs{Maintenance: d.outbox, PurgeAfter: time.Minute}.List()[2]
+	purge := (&outbox.Jobs{Maintenance: d.outbox, PurgeAfter: time.Minute}).List()[2]
 	next := int64(1) << 40
 	insert := func(ctx context.Context) float64 {
 		start, n := time.Now(), 0

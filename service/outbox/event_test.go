@@ -18,7 +18,7 @@ func headers(e outbox.Event) func(string) string {
 	return func(name string) string { return m[name] }
 }
 
-func TestEventSurvivesTheWire(t *testing.T) {
+func TestEvent_HeadersRoundTrip(t *testing.T) {
 	for _, e := range []outbox.Event{
 		{ID: 1, Type: "T", Key: 2, Version: 3, Payload: []byte("{}"), CreatedAt: time.Unix(0, 0).UTC()},
 		{ID: 4, Type: "T", Key: 5, Version: 6, CreatedAt: time.Unix(0, 0).UTC(), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},

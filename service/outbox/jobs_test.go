@@ -13,7 +13,7 @@ import (
 	"seckill/service/outbox"
 )
 
-// maintenance answers as a test says.
+// maintenance returns what a test sets.
 type maintenance struct {
 	outbox.Maintenance
 	health     outbox.Health
@@ -40,44 +40,68 @@ func (k *maintenance) Unconsumed(_ context.Context, c outbox.Reconcile, _ int) (
 	return k.unconsumed[c.Consumer], nil
 }
 
-func TestMonitorRaisesAnAlertNowAndThen(t *testing.T) {
+// observed keeps the readings of the monitor.
+type observed struct {
+	outbox.NoObserver
+	health []outbox.Health
+}
+
+func (o *observed) Checked(h outbox.Health) { o.health = append(o.health, h) }
+
+// monitorOf returns the monitor job, which needs no more than the maintenance.
+func monitorOf(t *testing.T, jobs *outbox.Jobs) outbox.Job {
+	t.Helper()
+	for _, job := range jobs.List() {
+		if job.Name == "outbox-monitor" {
+			return job
+		}
+	}
+	t.Fatal("there is no monitor job")
+	return outbox.Job{}
+}
+
+func TestJobs_MonitorLimitsAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &maintenance{}
+		k, seen := &maintenance{}, &observed{}
 		var alerts []outbox.Alert
 		var refuse error
 		var log bytes.Buffer
-		m := &outbox.Monitor{
-			Maintenance: k, Log: slog.New(slog.NewTextHandler(&log, nil)), Instance: "one",
+		monitor := monitorOf(t, &outbox.Jobs{
+			Relay: outbox.NewRelay(outbox.Config{Observer: seen}), Maintenance: k, Log: slog.New(slog.NewTextHandler(&log, nil)), Instance: "one",
 			Alert: func(_ context.Context, a outbox.Alert) error { alerts = append(alerts, a); return refuse },
-		}
+		})
+		checks := 0
 		check := func(wantAlerts, wantLines int) {
 			t.Helper()
-			_, err := m.Check(t.Context())
+			checks++
+			_, err := monitor.Run(t.Context())
 			if !errors.Is(err, refuse) || len(alerts) != wantAlerts || strings.Count(log.String(), "level=ERROR") != wantLines {
 				t.Errorf("%d alerts and %d lines (%v), want %d and %d", len(alerts), strings.Count(log.String(), "level=ERROR"), err, wantAlerts, wantLines)
 			}
+			log.Reset()
 		}
 		check(0, 0)
 		k.health = outbox.Health{Backlog: outbox.Backlog{Pending: 7}, Stale: 3, Oldest: time.Hour}
 		refuse = errors.New("nobody listens")
 		check(1, 1)
 		refuse = nil
-		check(2, 2) // again, since it was not passed on
+		check(2, 1) // again, because the first one failed
 		for range 9 {
 			time.Sleep(time.Minute)
-			check(2, 3)
-			log.Reset()
-			log.WriteString(strings.Repeat("level=ERROR\n", 2))
+			check(2, 1)
 		}
 		time.Sleep(time.Minute)
-		check(3, 3)
+		check(3, 1)
 		if a := alerts[2]; a.Stale != 3 || a.Pending != 7 || a.OldestSeconds != 3600 || a.Instance != "one" || !strings.Contains(a.Text, "1h0m0s") {
 			t.Errorf("alert %+v", a)
+		}
+		if len(seen.health) != checks || seen.health[checks-1] != k.health {
+			t.Errorf("the observer got %d readings of %d, the last %+v", len(seen.health), checks, seen.health[checks-1])
 		}
 	})
 }
 
-func TestJobs(t *testing.T) {
+func TestJobs_List(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &maintenance{purge: []int{500, 500, 7, 0}, unconsumed: map[string][]int64{"points": {4, 5}}}
 		var log bytes.Buffer
@@ -85,9 +109,8 @@ func TestJobs(t *testing.T) {
 		store := &memory{}
 		store.add(1)
 		store.rows[0].attempts = 3
-		jobs := outbox.Jobs{
+		jobs := &outbox.Jobs{
 			Relay: outbox.NewRelay(outbox.Config{Store: store, Broker: &script{}}), Maintenance: k, Log: logger, Archive: true,
-			Monitor:   &outbox.Monitor{Maintenance: k, Log: logger},
 			Reconcile: []outbox.Reconcile{{Consumer: "points", Types: []string{"ORDER_PAID"}}, {Consumer: "notification"}},
 		}
 		want := map[string]string{
@@ -109,7 +132,7 @@ func TestJobs(t *testing.T) {
 			t.Errorf("reconciled %+v", k.asked)
 		}
 		if !strings.Contains(log.String(), "consumer=points events=2") {
-			t.Errorf("nobody is told of missing records: %s", log.String())
+			t.Errorf("missing records are not logged: %s", log.String())
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// While commits come in quick succession the relay takes a tenth of the time, and goes back to all of it afterwards.
-func TestRelayMakesWayForABusyShop(t *testing.T) {
+// While commits come in quick succession the relay works a tenth of the time, and all of the time afterwards.
+func TestThrottle_RestsWhileBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const work = 5 * time.Millisecond // the store's, for each batch
 		broker := &script{}
@@ -42,9 +42,9 @@ func TestRelayMakesWayForABusyShop(t *testing.T) {
 	})
 }
 
-// A busy shop's relay that has waited for its broker in vain does not rest for many times as long: it is there when the
+// The rest after a batch that waited for an unavailable broker is limited, so that the relay continues soon after the
 // broker is back.
-func TestRelayDoesNotRestFromWaiting(t *testing.T) {
+func TestThrottle_LimitsRestAfterSlowBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const silence, soon = 7 * time.Second, 20 * time.Second
 		var back atomic.Bool
@@ -80,7 +80,7 @@ func TestRelayDoesNotRestFromWaiting(t *testing.T) {
 	})
 }
 
-// firstSent tells when the first event was sent.
+// firstSent closes told when the first event was sent.
 type firstSent struct {
 	outbox.NoObserver
 	once sync.Once
@@ -89,7 +89,7 @@ type firstSent struct {
 
 func (f *firstSent) Sent(outbox.Event, time.Duration) { f.once.Do(func() { close(f.told) }) }
 
-// endless is a store with a backlog that never ends, and whose claims take time.
+// endless is a store with an endless backlog, whose claims take time.
 type endless struct {
 	memory
 	took time.Duration
@@ -100,33 +100,4 @@ func (s *endless) Claim(_ context.Context, c outbox.Claim) (outbox.Batch, error)
 	time.Sleep(s.took)
 	s.last++
 	return outbox.Batch{Token: "t", Events: []outbox.Event{{ID: s.last}}, Attempts: []int{0}}, nil
-}
-
-// The clients of a broker that comes back do not arrive in lockstep.
-func TestPausesPartClients(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const clients, attempts = 50, 6
-		var mu sync.Mutex
-		arrivals := map[time.Duration]int{} // by windows of 100 ms
-		began := time.Now()
-		var running sync.WaitGroup
-		for range clients {
-			running.Go(func() {
-				for failures := 1; failures <= attempts; failures++ {
-					if !(outbox.Pause{}).Wait(t.Context(), failures) {
-						t.Error("a pause ended early")
-					}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				arrivals[time.Since(began)/(100*time.Millisecond)]++
-			})
-		}
-		running.Wait()
-		for at, n := range arrivals {
-			if n > clients/4 {
-				t.Errorf("%d of %d clients arrive within 100 ms, %v after they lost the broker", n, clients, at*100*time.Millisecond)
-			}
-		}
-	})
 }
