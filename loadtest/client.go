@@ -1,14 +1,19 @@
-// Package loadtest sends load to a shop and says what came back. It speaks HTTP and knows the shop as its users do: what
-// is inside is none of its business, so that what it finds is what they would.
+// Package loadtest is the load generator: it sends load to a shop over HTTP and records every answer. It knows only the
+// API, so it measures what users would see.
+//
+// A Client sends requests. Buyers are the users of a load; a Scenario says what they do, and a Load how many come and how
+// fast. A Recorder counts and times the answers, and can write them to a Journal. Settle repeats requests whose outcome is
+// unknown.
 package loadtest
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,24 +21,22 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Client sends requests to one shop over connections that are kept alive. It is safe for use by many goroutines.
-//
-// It never repeats a request by itself: that is for whoever counts them to decide.
+// Client sends requests to one shop over connections that are kept alive. It is safe for concurrent use. It never
+// repeats a request.
 type Client struct {
 	http    fasthttp.HostClient
 	base    string
 	timeout time.Duration
 	token   func(user int64) string
-	known   problems
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 }
 
-// ClientOptions bound what a client does. The zero value of a field stands for its default.
+// ClientOptions configure a client. Zero values stand for the defaults.
 type ClientOptions struct {
-	Timeout time.Duration // of a request, until its outcome is unknown; default 15s, more than the shop takes
-	// Token returns the bearer token of a user; it is called for each request and should remember what it signed.
+	Timeout time.Duration // of a request; then its outcome is unknown. Default 15s, more than the shop's own time-outs
+	// Token returns the bearer token of a user; it is called for each request and should cache its tokens.
 	Token func(user int64) string
 }
 
@@ -51,17 +54,13 @@ func NewClient(base string, opts ClientOptions) (*Client, error) {
 		addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	c := &Client{
-		base: strings.TrimSuffix(u.Scheme+"://"+u.Host+u.Path, "/"), timeout: opts.Timeout, token: opts.Token,
+		base: strings.TrimSuffix(u.Scheme+"://"+u.Host+u.Path, "/"), timeout: cmp.Or(opts.Timeout, 15*time.Second), token: opts.Token,
 		conns: map[net.Conn]struct{}{},
-	}
-	if c.timeout <= 0 {
-		c.timeout = 15 * time.Second
 	}
 	c.http = fasthttp.HostClient{
 		Addr: addr, IsTLS: u.Scheme == "https", Dial: c.dial, MaxConns: 1 << 16,
-		MaxIdleConnDuration: 30 * time.Second, // less than the shop's own, so that it is not cut while in use
-		// One attempt: its own retries would hide failures.
-		MaxIdemponentCallAttempts: 1,
+		MaxIdleConnDuration:       30 * time.Second, // less than the shop's own, so that the shop does not close it while it is in use
+		MaxIdemponentCallAttempts: 1,                // the client's own retries would hide failures
 		NoDefaultUserAgentHeader:  true,
 		DisablePathNormalizing:    true,
 	}
@@ -73,11 +72,8 @@ type unreachableError struct{ error }
 
 func (e unreachableError) Unwrap() error { return e.error }
 
-// dialTimeout is how long a connection may take.
-const dialTimeout = 3 * time.Second
-
 func (c *Client) dial(addr string) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
+	conn, err := net.DialTimeout("tcp", addr, 3*time.Second)
 	if err != nil {
 		return nil, unreachableError{err}
 	}
@@ -88,7 +84,7 @@ func (c *Client) dial(addr string) (net.Conn, error) {
 	return tracked, nil
 }
 
-// trackedConn is a connection that Abort finds.
+// trackedConn is a connection that Abort can close.
 type trackedConn struct {
 	net.Conn
 	client *Client
@@ -101,34 +97,31 @@ func (t *trackedConn) Close() error {
 	return t.Conn.Close()
 }
 
-// Abort cuts all connections: requests that wait for an answer get Broken.
+// Abort closes all connections. Requests that wait for an answer get Broken.
 func (c *Client) Abort() {
 	c.mu.Lock()
-	conns := make([]net.Conn, 0, len(c.conns))
-	for conn := range c.conns {
-		conns = append(conns, conn)
-	}
+	conns := slices.Collect(maps.Keys(c.conns))
 	c.mu.Unlock()
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
 }
 
-// Close closes the connections. Nothing may be in flight.
+// Close closes the connections. No request may be under way.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 	c.Abort()
 }
 
-// request is one request to be sent.
+// request is a request to be sent.
 type request struct {
 	method, path string
-	user         int64 // 0: nobody
+	user         int64 // 0: without a token
 	key          string
 	body         []byte
 }
 
-// send sends a request and keeps the answer's body only if parse says so. It blocks for the client's time-out at most.
+// send sends a request; parse reads the body of a successful answer. It blocks for the client's time-out at most.
 func (c *Client) send(r request, parse func(*Answer, []byte)) Answer {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
@@ -157,14 +150,14 @@ func (c *Client) send(r request, parse func(*Answer, []byte)) Answer {
 		a.Outcome = Done
 		parse(&a, resp.Body())
 	} else {
-		c.explain(&a, resp.Body())
+		parseError(&a, resp.Body())
 	}
 	return a
 }
 
-// explain classifies an answer that is not a success.
-func (c *Client) explain(a *Answer, body []byte) {
-	p := c.known.parse(body)
+// parseError reads the body of an answer that is not a success.
+func parseError(a *Answer, body []byte) {
+	p := parseProblem(body)
 	switch {
 	case p.Code != "":
 		a.Outcome, a.Order, a.RequestID = p.Code, p.Order.ID, p.RequestID
@@ -174,11 +167,11 @@ func (c *Client) explain(a *Answer, body []byte) {
 		a.Outcome = Unexpected
 	}
 	if a.Outcome.Class() != Refused || a.Status != 409 {
-		a.Body = append([]byte(nil), body...)
+		keepBody(a, body)
 	}
 }
 
-// outcomeOf explains why there is no answer.
+// outcomeOf returns the outcome of a request without an answer.
 func outcomeOf(err error) Outcome {
 	var unreachable unreachableError
 	var timeout net.Error
@@ -191,15 +184,12 @@ func outcomeOf(err error) Outcome {
 	return Broken
 }
 
-// keep keeps the body of an answer.
-func keep(a *Answer, body []byte) { a.Body = append([]byte(nil), body...) }
+// keepBody copies the body, which the HTTP client reuses.
+func keepBody(a *Answer, body []byte) { a.Body = append([]byte(nil), body...) }
 
-// Place asks for one unit of a voucher; key may be empty.
+// Place orders one unit of a voucher; key may be empty.
 func (c *Client) Place(user int64, voucher, key string) Answer {
-	body := make([]byte, 0, 48)
-	body = append(body, `{"voucher_id":"`...)
-	body = append(body, voucher...)
-	body = append(body, `"}`...)
+	body := []byte(`{"voucher_id":"` + voucher + `"}`)
 	return c.send(request{method: "POST", path: "/api/v1/orders", user: user, key: key, body: body}, parsePlaced)
 }
 
@@ -218,44 +208,25 @@ func parsePlaced(a *Answer, body []byte) {
 	}
 }
 
-// Pay pays an order. paymentID names a payment that has happened already; "" for none.
-func (c *Client) Pay(user int64, order, paymentID string) Answer {
-	body := []byte("{}")
-	if paymentID != "" {
-		body, _ = json.Marshal(map[string]string{"payment_id": paymentID}) // strings always are JSON
-	}
-	return c.change(user, order, "pay", body)
+// Pay pays an order.
+func (c *Client) Pay(user int64, order string) Answer {
+	return c.change(user, order, "pay")
 }
 
 // Cancel cancels an order.
 func (c *Client) Cancel(user int64, order string) Answer {
-	return c.change(user, order, "cancel", []byte("{}"))
+	return c.change(user, order, "cancel")
 }
 
-func (c *Client) change(user int64, order, verb string, body []byte) Answer {
-	a := c.send(request{method: "POST", path: "/api/v1/orders/" + order + "/" + verb, user: user, body: body}, keep)
+func (c *Client) change(user int64, order, verb string) Answer {
+	a := c.send(request{method: "POST", path: "/api/v1/orders/" + order + "/" + verb, user: user, body: []byte("{}")}, keepBody)
 	a.Order = order
 	return a
 }
 
-// Look reads an order.
-func (c *Client) Look(user int64, order string) Answer {
-	a := c.send(request{method: "GET", path: "/api/v1/orders/" + order, user: user}, keep)
+// Read reads an order.
+func (c *Client) Read(user int64, order string) Answer {
+	a := c.send(request{method: "GET", path: "/api/v1/orders/" + order, user: user}, keepBody)
 	a.Order = order
 	return a
-}
-
-// Ready waits until the shop takes orders, or ctx ends.
-func (c *Client) Ready(ctx context.Context) error {
-	for {
-		a := c.send(request{method: "GET", path: "/readyz"}, keep)
-		if a.Outcome == Done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(a.error("readyz"), context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

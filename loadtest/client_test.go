@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestEveryAnswerHasItsOutcome(t *testing.T) {
+func TestClient_Outcomes(t *testing.T) {
 	for _, c := range []struct {
 		status  int
 		body    string
@@ -20,7 +20,7 @@ func TestEveryAnswerHasItsOutcome(t *testing.T) {
 		key     string
 	}{
 		{201, `{"id":"12","status":"pending"}`, Placed, Accepted, "12", ""},
-		{200, `{"status":"paid","id":"12"}`, Replayed, Accepted, "12", ""}, // order of fields is nobody's promise
+		{200, `{"status":"paid","id":"12"}`, Replayed, Accepted, "12", ""}, // the order of fields is not guaranteed
 		{201, `{"id":""}`, Unexpected, Failed, "", ""},
 		{201, `nonsense`, Unexpected, Failed, "", ""},
 		{204, ``, Unexpected, Failed, "", ""},
@@ -57,7 +57,7 @@ func TestEveryAnswerHasItsOutcome(t *testing.T) {
 	}
 }
 
-func TestRequestsAreAsTheShopExpectsThem(t *testing.T) {
+func TestClient_Requests(t *testing.T) {
 	got := make(chan *http.Request, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := make([]byte, 100)
@@ -91,7 +91,7 @@ func TestRequestsAreAsTheShopExpectsThem(t *testing.T) {
 	}
 }
 
-func TestFailuresToAnswerAreToldApart(t *testing.T) {
+func TestClient_Failures(t *testing.T) {
 	release := make(chan struct{})
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func TestFailuresToAnswerAreToldApart(t *testing.T) {
 	}
 }
 
-func TestAbortEndsWhatIsUnderWay(t *testing.T) {
+func TestClient_Abort(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(arrived)
@@ -154,7 +154,7 @@ func TestAbortEndsWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-func TestURLsThatCannotBeAreRefused(t *testing.T) {
+func TestClient_InvalidURL(t *testing.T) {
 	for _, url := range []string{"", "127.0.0.1:8080", "ftp://host", "http://", "http://a b/"} {
 		if _, err := NewClient(url, ClientOptions{}); err == nil {
 			t.Errorf("%q was taken", url)

@@ -21,7 +21,7 @@ func sampleEntries() []Entry {
 	}
 }
 
-func TestJournalIsReadAsItWasWritten(t *testing.T) {
+func TestJournal_RoundTrip(t *testing.T) {
 	var file bytes.Buffer
 	j := NewJournal(&file)
 	want := sampleEntries()
@@ -43,7 +43,7 @@ func TestJournalIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestJournalOfManyWritersHasWholeLines(t *testing.T) {
+func TestJournal_ManyWriters(t *testing.T) {
 	var file bytes.Buffer
 	j := NewJournal(&file)
 	var writers sync.WaitGroup
@@ -64,7 +64,7 @@ func TestJournalOfManyWritersHasWholeLines(t *testing.T) {
 	}
 }
 
-func TestJournalThatIsDamagedIsRefused(t *testing.T) {
+func TestJournal_DamagedIsRefused(t *testing.T) {
 	var file bytes.Buffer
 	j := NewJournal(&file)
 	j.Write(&sampleEntries()[0])
@@ -92,7 +92,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-func TestJournalThatCannotBeWrittenSaysSo(t *testing.T) {
+func TestJournal_WriteError(t *testing.T) {
 	j := NewJournal(fullDisk{})
 	j.Write(&sampleEntries()[0])
 	if err := j.Flush(); !errors.Is(err, io.ErrShortWrite) {

@@ -6,51 +6,51 @@ import (
 	"time"
 )
 
-// Scenario is a kind of load, under the same names as the k6 scripts.
+// Scenario is a kind of load. The k6 scripts have the same names.
 type Scenario struct {
 	Name string
-	Text string // what it shows
+	Text string // one line of help
 
-	// What it takes, unless told otherwise.
+	// Defaults, which flags can change.
 	Stock      int64
 	Users      int64
-	Arrivals   int64         // 0: bounded by Duration
-	Duration   time.Duration // 0: bounded by Arrivals
-	Rate       float64       // arrivals per second; 0: as fast as Clients are served
+	Arrivals   int64         // 0: limited by Duration
+	Duration   time.Duration // 0: limited by Arrivals
+	Rate       float64       // arrivals per second; 0: as fast as clients get answers
 	Copies     int
 	CopyShare  float64
 	PaySeconds int64
 
-	// Of the orders placed, PayShare are paid and CancelShare are cancelled; both are looked up afterwards.
+	// The shares of placed orders that are paid and cancelled. Both kinds are read afterwards.
 	PayShare, CancelShare float64
 }
 
 // Scenarios lists every scenario.
 var Scenarios = []Scenario{
 	{
-		Name: "sale", Text: "many users for few units, a fifth of them impatient",
+		Name: "sale", Text: "many users for few units; a fifth of them send their request three times at once",
 		Stock: 1000, Users: 20000, Arrivals: 20000, Copies: 3, CopyShare: 0.2, PaySeconds: 900,
 	},
 	{
-		Name: "duplicates", Text: "few users who repeat themselves many times at once",
+		Name: "duplicates", Text: "few users, who send each request 16 times at once",
 		Stock: 1000, Users: 50, Arrivals: 2000, Copies: 16, CopyShare: 1, PaySeconds: 900,
 	},
 	{
-		Name: "soldout", Text: "refusals at full rate",
+		Name: "soldout", Text: "one unit, so nearly all requests are refused",
 		Stock: 1, Users: 20000, Duration: 10 * time.Second, Copies: 1, PaySeconds: 900,
 	},
 	{
-		Name: "lifecycle", Text: "place, pay or cancel, look up",
+		Name: "lifecycle", Text: "place, pay or cancel, and read orders",
 		Stock: 2000, Users: 5000, Arrivals: 5000, Copies: 1, PaySeconds: 900, PayShare: 0.5, CancelShare: 0.3,
 	},
 	{
-		Name: "soak", Text: "everything at a steady rate for a long time; most orders are cancelled, so that the sale goes on",
+		Name: "soak", Text: "a steady rate for a long time; most orders are cancelled, so that the sale goes on",
 		Stock: 2000, Users: 5000, Duration: 10 * time.Minute, Rate: 200, Copies: 2, CopyShare: 0.1, PaySeconds: 7200,
 		PayShare: 0.02, CancelShare: 0.98,
 	},
 }
 
-// ScenarioNamed returns the scenario of that name.
+// ScenarioNamed returns a scenario by its name.
 func ScenarioNamed(name string) (Scenario, error) {
 	var names []string
 	for _, s := range Scenarios {
@@ -59,10 +59,10 @@ func ScenarioNamed(name string) (Scenario, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return Scenario{}, fmt.Errorf("there is no scenario %q; there are %s", name, strings.Join(names, ", "))
+	return Scenario{}, fmt.Errorf("unknown scenario %q; the scenarios are %s", name, strings.Join(names, ", "))
 }
 
-// Act does one arrival of the scenario.
+// Act is one arrival of the scenario.
 func (s *Scenario) Act(b *Buyers, a Arrival) {
 	answer := b.Buy(a)
 	if answer.Outcome != Placed || s.PayShare+s.CancelShare == 0 {
@@ -70,18 +70,19 @@ func (s *Scenario) Act(b *Buyers, a Arrival) {
 	}
 	user := b.Buyer(a.N)
 	switch {
-	case spread(a.N, s.PayShare):
+	case inShare(a.N, s.PayShare):
 		b.Pay(user, answer.Order)
-	case spread(a.N, s.PayShare+s.CancelShare):
+	case inShare(a.N, s.PayShare+s.CancelShare):
 		b.Cancel(user, answer.Order)
 	default:
 		return
 	}
-	b.Look(user, answer.Order)
+	b.Read(user, answer.Order)
 }
 
-// spread chooses a share of all numbers, evenly and always the same. A larger share includes a smaller one.
-func spread(n int64, share float64) bool {
+// inShare reports whether n belongs to the share: always the same numbers, evenly spread. A larger share includes a smaller
+// one.
+func inShare(n int64, share float64) bool {
 	const step = 619 // shares no factor with 1000, so n·step mod 1000 takes every value equally often
 	return float64(n*step%1000) < share*1000
 }

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Settled is what became of requests whose outcome was unknown.
+// Settled counts requests whose outcome was unknown.
 type Settled struct {
-	Unknown int64 `json:"unknown"` // requests, each counted once however many copies of it there were
-	Settled int64 `json:"settled"` // of them, what became of them is known now
-	Open    int64 `json:"open"`    // of them, it is still not
+	Unknown int64 `json:"unknown"` // requests; copies of one request count once
+	Settled int64 `json:"settled"` // of them, resolved
+	Open    int64 `json:"open"`    // of them, still unknown
 }
 
-// settlers is how many requests are settled at the same time.
+// settlers is the number of requests that are settled at the same time.
 const settlers = 32
 
-// Pauses between two tries to settle a request: it may still be under way, or the shop may still be away.
+// Pauses between two attempts to settle a request.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// Settle repeats every request of unknown outcome, with its key, until its answer is final or ctx ends: this is what
-// the shop asks of its clients. A request that has no key cannot be repeated without asking for a second unit; its
-// buyer's orders are listed instead. Everything is recorded.
+// Settle repeats every request of unknown outcome, with its key, until the answer is final or ctx ends, as the API asks its
+// clients to do. A request without a key cannot be repeated without ordering a second unit, so Settle lists the buyer's
+// orders instead. It records every request.
 func Settle(ctx context.Context, c *Client, r *Recorder, unknown []Entry) Settled {
 	type request struct {
 		user         int64
@@ -58,7 +58,7 @@ func Settle(ctx context.Context, c *Client, r *Recorder, unknown []Entry) Settle
 	return result
 }
 
-// settle tells whether the request could be settled.
+// settle reports whether the request was settled.
 func settle(ctx context.Context, c *Client, r *Recorder, user int64, voucher, key string) bool {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		if key != "" {
@@ -78,7 +78,7 @@ func settle(ctx context.Context, c *Client, r *Recorder, user int64, voucher, ke
 	return false
 }
 
-// list records which orders of a voucher a user has.
+// list records the orders of a voucher that a user has.
 func list(c *Client, r *Recorder, user int64, voucher string) bool {
 	start := time.Now()
 	orders, err := c.Orders(user)
@@ -95,7 +95,7 @@ func list(c *Client, r *Recorder, user int64, voucher string) bool {
 			r.Record(OpList, user, voucher, "", &a, start)
 		}
 	}
-	if !found { // that there is none is an answer too
+	if !found { // no order is an answer too
 		r.Record(OpList, user, voucher, "", &a, start)
 	}
 	return true

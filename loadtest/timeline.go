@@ -6,10 +6,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Slot is a piece of time.
+// Slot is a part of a load's timeline.
 type Slot struct {
-	At       time.Duration `json:"at_ns"`  // its beginning, since that of the load
-	Width    time.Duration `json:"for_ns"` // its length
+	At       time.Duration `json:"at_ns"` // since the beginning of the load
+	Width    time.Duration `json:"for_ns"`
 	Accepted int64         `json:"accepted"`
 	Refused  int64         `json:"refused"`
 	Faults   int64         `json:"faults"` // unknown or failed
@@ -21,8 +21,7 @@ type Slot struct {
 	RefusedP99  time.Duration `json:"refused_p99_ns"`
 }
 
-// timeline counts by pieces of time. When there are too many of them, each two become one: however long the load is,
-// it takes the same memory.
+// timeline counts answers by time. When it has too many slots, it merges pairs of them, so its memory is bounded.
 type timeline struct {
 	width time.Duration
 	slots []slotCount
@@ -33,16 +32,14 @@ type slotCount struct {
 	accepted, refused *hdrhistogram.Histogram // nil while empty
 }
 
-// mostSlots is how many points a plot needs at most.
+// mostSlots is the number of points that a chart needs at most.
 const mostSlots = 240
 
-func newTimeline(width time.Duration) timeline { return timeline{width: width} }
-
-// slot finds the piece of time that at is in.
+// slot returns the slot of a time.
 func (t *timeline) slot(at time.Duration) *slotCount {
 	at = max(at, 0)
 	for at/t.width >= mostSlots {
-		t.halve()
+		t.mergePairs()
 	}
 	for n := int(at / t.width); n >= len(t.slots); {
 		t.slots = append(t.slots, slotCount{})
@@ -50,7 +47,7 @@ func (t *timeline) slot(at time.Duration) *slotCount {
 	return &t.slots[at/t.width]
 }
 
-func (t *timeline) halve() {
+func (t *timeline) mergePairs() {
 	t.width *= 2
 	for i := range t.slots {
 		if i%2 == 1 {
@@ -70,13 +67,12 @@ func (s *slotCount) merge(o *slotCount) {
 }
 
 func mergeInto(to, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	if to == nil || from == nil {
-		if to == nil {
-			return from
-		}
-		return to
+	if to == nil {
+		return from
 	}
-	to.Merge(from)
+	if from != nil {
+		to.Merge(from)
+	}
 	return to
 }
 
@@ -99,7 +95,7 @@ func (t *timeline) add(at time.Duration, class Class, us int64) {
 
 func (t *timeline) drop(at time.Duration) { t.slot(at).dropped++ }
 
-// report returns the pieces of time until end; the last one may be shorter than the others.
+// report returns the slots until end; the last one may be shorter than the others.
 func (t *timeline) report(end time.Duration) []Slot {
 	slots := make([]Slot, len(t.slots))
 	for i := range t.slots {

@@ -100,7 +100,7 @@ func (d *demo) decide(user int64, a loadtest.Answer, n int64) {
 	}
 	switch dice := n * 7 % 10; {
 	case dice < 5:
-		d.client.Pay(user, a.Order, "")
+		d.client.Pay(user, a.Order)
 	case dice < 7:
 		d.client.Cancel(user, a.Order)
 	}

@@ -40,12 +40,12 @@ func ShowProgress(w io.Writer, what string, total int64, r *loadtest.Recorder) (
 			case <-ctx.Done():
 				return
 			}
-			c := r.Counts()
-			bar.Describe(fmt.Sprintf("%s: %s requests/s", what, PerSecond(float64(c.Sent)/c.Elapsed.Seconds())))
+			sent, elapsed := r.Sent()
+			bar.Describe(fmt.Sprintf("%s: %s requests/s", what, PerSecond(float64(sent)/elapsed.Seconds())))
 			if total >= 0 {
-				c.Sent = min(c.Sent, total)
+				sent = min(sent, total)
 			}
-			_ = bar.Set64(c.Sent) // a closed terminal does not end the load
+			_ = bar.Set64(sent) // a closed terminal does not end the load
 		}
 	}()
 	return func() {

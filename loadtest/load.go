@@ -8,40 +8,39 @@ import (
 	"time"
 )
 
-// Load says how much is sent, and how fast.
+// Load says how many arrivals there are, and how fast they come.
 //
-// In the closed model (Rate is zero) each client does its next arrival when the last one is over: a slow shop is asked
-// less often. In the open model arrivals come at their rate whatever the shop does, as buyers do; one that finds no
-// client free is dropped and counted. It never waits for one: that would turn the model into a closed one and hide the
-// time that buyers wait.
+// In the closed model (Rate is zero) each client starts its next arrival when the last one has ended, so a slow shop gets
+// fewer requests. In the open model arrivals come at a fixed rate, as real buyers do. An arrival that finds no free client
+// is dropped and counted. It never waits, because waiting would hide latency (coordinated omission).
 type Load struct {
-	Clients  int           // arrivals that are under way at the same time, at most
+	Clients  int           // most arrivals at the same time
 	Rate     float64       // arrivals per second; 0: the closed model
-	Arrivals int64         // in all; 0: as many as fit into Duration
-	Duration time.Duration // 0: until all Arrivals are over
+	Arrivals int64         // total; 0: limited by Duration
+	Duration time.Duration // 0: limited by Arrivals
 }
 
-// Arrival is one turn of a client.
+// Arrival is one buyer who comes to the shop.
 type Arrival struct {
 	N   int64     // from 0
-	Due time.Time // when it was to begin: latencies count from here
+	Due time.Time // when it should begin; latencies count from here. Zero in the closed model
 }
 
 func (l *Load) validate() error {
 	switch {
 	case l.Clients < 1:
-		return errors.New("load: needs at least one client")
+		return errors.New("load: at least one client is required")
 	case l.Rate < 0 || l.Arrivals < 0 || l.Duration < 0:
 		return errors.New("load: rate, arrivals and duration must not be negative")
 	case l.Arrivals == 0 && l.Duration == 0:
-		return errors.New("load: needs a bound in number or in time")
+		return errors.New("load: a limit on arrivals or time is required")
 	}
 	return nil
 }
 
-// Run does arrivals until a bound is reached or ctx ends, and waits for those that are under way. do is called by many
-// goroutines; dropped is told of every arrival of the open model that found nobody free. An error means that the load
-// cannot be, and nothing was done.
+// Run calls do for every arrival until a limit is reached or ctx ends, and waits for the calls to return. do is called by
+// many goroutines. dropped is called for every arrival of the open model that found no free client. Run fails only if the
+// load is invalid.
 func (l *Load) Run(ctx context.Context, do func(Arrival), dropped func(Arrival)) error {
 	if err := l.validate(); err != nil {
 		return err
@@ -51,7 +50,7 @@ func (l *Load) Run(ctx context.Context, do func(Arrival), dropped func(Arrival))
 		ctx, cancel = context.WithTimeout(ctx, l.Duration)
 		defer cancel()
 	}
-	arrivals := make(chan Arrival) // without a buffer: an arrival is taken by somebody who is free, or not at all
+	arrivals := make(chan Arrival) // unbuffered: only a free client takes an arrival
 	var clients sync.WaitGroup
 	for range l.Clients {
 		clients.Go(func() {
@@ -70,18 +69,18 @@ func (l *Load) Run(ctx context.Context, do func(Arrival), dropped func(Arrival))
 	return nil
 }
 
-// closed hands out an arrival whenever somebody is free.
+// closed starts an arrival whenever a client is free.
 func (l *Load) closed(ctx context.Context, arrivals chan<- Arrival) {
 	for n := int64(0); (l.Arrivals == 0 || n < l.Arrivals) && ctx.Err() == nil; n++ {
 		select {
-		case arrivals <- Arrival{N: n}: // due when it is taken
+		case arrivals <- Arrival{N: n}:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// open hands out arrivals at their times. One that is late, because this goroutine was, still counts from its time.
+// open starts arrivals at their times. Due is the exact time even if this goroutine was late.
 func (l *Load) open(ctx context.Context, arrivals chan<- Arrival, dropped func(Arrival)) {
 	begin := time.Now()
 	timer := time.NewTimer(0)

@@ -12,7 +12,7 @@ func buyersOf(client *Client, c *collector) *Buyers {
 	}
 }
 
-func TestBuyersSendEveryCopyWithOneKeyAndGetOneOrder(t *testing.T) {
+func TestBuyers_CopiesShareKeyAndOrder(t *testing.T) {
 	shop, journal := newFakeShop(5), &collector{}
 	buyers := buyersOf(shop.start(t), journal)
 	load := Load{Clients: 4, Arrivals: 20}
@@ -48,12 +48,12 @@ func TestBuyersSendEveryCopyWithOneKeyAndGetOneOrder(t *testing.T) {
 	}
 }
 
-// What an arrival of the open model waited for a client counts, for each of its copies.
-func TestBuyersWaitSinceTheyWereDue(t *testing.T) {
+// The latency of every copy includes the time that the arrival waited for a client.
+func TestBuyers_LatencyFromDue(t *testing.T) {
 	shop := newFakeShop(1)
 	buyers := buyersOf(shop.start(t), &collector{})
 	buyers.Buy(Arrival{Due: time.Now().Add(-time.Second)})
-	buyers.Buy(Arrival{N: 1}) // of the closed model, which is never late
+	buyers.Buy(Arrival{N: 1}) // of the closed model
 	r := buyers.Recorder.Report()
 	if r.Accepted.P50 < time.Second || r.Accepted.Count != 3 {
 		t.Errorf("accepted within %s", r.Accepted.P50)
@@ -63,7 +63,7 @@ func TestBuyersWaitSinceTheyWereDue(t *testing.T) {
 	}
 }
 
-func TestShareOfBuyersWhoSendCopiesIsKept(t *testing.T) {
+func TestBuyers_CopyShare(t *testing.T) {
 	for _, share := range []float64{0, 0.1, 0.25, 1} {
 		b := Buyers{Copies: 3, CopyShare: share}
 		n := 0
@@ -78,7 +78,7 @@ func TestShareOfBuyersWhoSendCopiesIsKept(t *testing.T) {
 	}
 }
 
-func TestUsersTakeTurnsAndComeWithANewKey(t *testing.T) {
+func TestBuyers_RepeatedUserHasNewKey(t *testing.T) {
 	b := Buyers{FirstUser: 10, Users: 3, Name: "n"}
 	if b.Buyer(0) != 10 || b.Buyer(2) != 12 || b.Buyer(3) != 10 || b.Key(0) == b.Key(3) {
 		t.Errorf("users %d %d %d, keys %q %q", b.Buyer(0), b.Buyer(2), b.Buyer(3), b.Key(0), b.Key(3))
@@ -92,9 +92,9 @@ func TestUsersTakeTurnsAndComeWithANewKey(t *testing.T) {
 	}
 }
 
-// Some requests are lost on their way there, others on their way back, after the order was placed. Settling must find out about
-// each, and the orders must be as many as there were units.
-func TestSettleFindsOutWhatBecameOfEveryRequest(t *testing.T) {
+// Some requests are lost, and for others the answer is lost after the order was placed. Settle must resolve all of them, and
+// the clients must know as many orders as were placed.
+func TestSettle_ResolvesEveryRequest(t *testing.T) {
 	for _, noKeys := range []bool{false, true} {
 		shop, journal := newFakeShop(30), &collector{}
 		healed := false
@@ -130,7 +130,7 @@ func TestSettleFindsOutWhatBecameOfEveryRequest(t *testing.T) {
 	}
 }
 
-func TestSettleGivesUpWithItsContext(t *testing.T) {
+func TestSettle_EndsWithContext(t *testing.T) {
 	shop := newFakeShop(1)
 	shop.fault = func(_ int, w http.ResponseWriter) bool { refuse(w, 503, "busy"); return true }
 	client, journal := shop.start(t), &collector{}
@@ -145,7 +145,7 @@ func TestSettleGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestScenariosDoWhatTheySay(t *testing.T) {
+func TestScenarios(t *testing.T) {
 	for _, s := range Scenarios {
 		shop, journal := newFakeShop(int(min(s.Stock, 50))), &collector{}
 		buyers := buyersOf(shop.start(t), journal)
@@ -166,8 +166,8 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 		if own.Live != int64(len(shop.standing)) || own.Closed != int64(len(shop.closed)) {
 			t.Errorf("%s: clients own %d live and %d closed orders, the shop has %d and %d", s.Name, own.Live, own.Closed, len(shop.standing), len(shop.closed))
 		}
-		if changes := s.PayShare + s.CancelShare; (r.Count(OpLook, Done) > 0) != (changes > 0) {
-			t.Errorf("%s: %d orders looked up", s.Name, r.Count(OpLook, Done))
+		if changes := s.PayShare + s.CancelShare; (r.Count(OpRead, Done) > 0) != (changes > 0) {
+			t.Errorf("%s: %d orders read", s.Name, r.Count(OpRead, Done))
 		}
 		if (r.Count(OpCancel, Done) > 0) != (s.CancelShare > 0) {
 			t.Errorf("%s: %d orders cancelled", s.Name, r.Count(OpCancel, Done))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Voucher is a voucher as the API shows it.
+// Voucher is a voucher as the API returns it.
 type Voucher struct {
 	ID         string    `json:"id"`
 	Title      string    `json:"title"`
@@ -17,10 +17,9 @@ type Voucher struct {
 	Stock      int64     `json:"stock"`
 	StartsAt   time.Time `json:"starts_at"`
 	EndsAt     time.Time `json:"ends_at"`
-	ServerTime time.Time `json:"server_time"`
 }
 
-// NewVoucher is a voucher to be put on sale.
+// NewVoucher is the request that creates a voucher.
 type NewVoucher struct {
 	Title      string    `json:"title"`
 	PriceCents int64     `json:"price_cents"`
@@ -31,44 +30,38 @@ type NewVoucher struct {
 	EndsAt     time.Time `json:"ends_at"`
 }
 
-// Order is an order as the API shows it.
+// Order is what the load generator reads of an order.
 type Order struct {
-	ID          string    `json:"id"`
-	VoucherID   string    `json:"voucher_id"`
-	UserID      string    `json:"user_id"`
-	RequestID   string    `json:"request_id"`
-	Status      string    `json:"status"`
-	CloseReason string    `json:"close_reason"`
-	CreatedAt   time.Time `json:"created_at"`
-	ClosedAt    time.Time `json:"closed_at"`
+	ID        string `json:"id"`
+	VoucherID string `json:"voucher_id"`
 }
 
-// CreateVoucher puts a voucher on sale; admin is the user of an admin's token.
+// CreateVoucher puts a voucher on sale; admin is a user whose token has the admin role.
 func (c *Client) CreateVoucher(admin int64, v NewVoucher) (created Voucher, err error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return created, err
 	}
-	a := c.send(request{method: "POST", path: "/api/v1/admin/vouchers", user: admin, body: body}, keep)
+	a := c.send(request{method: "POST", path: "/api/v1/admin/vouchers", user: admin, body: body}, keepBody)
 	return created, a.into("create a voucher", &created)
 }
 
 // Voucher reads a voucher.
 func (c *Client) Voucher(id string) (v Voucher, err error) {
-	a := c.send(request{method: "GET", path: "/api/v1/vouchers/" + id}, keep)
+	a := c.send(request{method: "GET", path: "/api/v1/vouchers/" + id}, keepBody)
 	return v, a.into("read voucher "+id, &v)
 }
 
 // AddStock puts more units on sale.
 func (c *Client) AddStock(admin int64, voucher string, units int64, key string) (v Voucher, err error) {
 	body := fmt.Appendf(nil, `{"units":%d}`, units)
-	a := c.send(request{method: "POST", path: "/api/v1/admin/vouchers/" + voucher + "/stock", user: admin, key: key, body: body}, keep)
+	a := c.send(request{method: "POST", path: "/api/v1/admin/vouchers/" + voucher + "/stock", user: admin, key: key, body: body}, keepBody)
 	return v, a.into("add stock", &v)
 }
 
-// Audit asks the shop for its own verdict.
+// Audit returns the shop's own audit.
 func (c *Client) Audit(admin int64) (verdict json.RawMessage, err error) {
-	a := c.send(request{method: "GET", path: "/api/v1/admin/audit", user: admin}, keep)
+	a := c.send(request{method: "GET", path: "/api/v1/admin/audit", user: admin}, keepBody)
 	return a.Body, a.error("audit")
 }
 
@@ -76,7 +69,7 @@ func (c *Client) Audit(admin int64) (verdict json.RawMessage, err error) {
 func (c *Client) Orders(user int64) (all []Order, err error) {
 	before := ""
 	for {
-		a := c.send(request{method: "GET", path: "/api/v1/orders?limit=100" + before, user: user}, keep)
+		a := c.send(request{method: "GET", path: "/api/v1/orders?limit=100" + before, user: user}, keepBody)
 		var page struct {
 			Orders []Order `json:"orders"`
 			Next   string  `json:"next"`
@@ -92,7 +85,7 @@ func (c *Client) Orders(user int64) (all []Order, err error) {
 	}
 }
 
-// into reads the document of a successful answer.
+// into decodes the body of a successful answer.
 func (a *Answer) into(what string, document any) error {
 	if err := a.error(what); err != nil {
 		return err

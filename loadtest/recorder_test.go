@@ -11,8 +11,8 @@ func contextWithTimeout(t *testing.T, d time.Duration) (context.Context, context
 	return context.WithTimeout(t.Context(), d)
 }
 
-func TestTimelineKeepsAllCountsHoweverLongItIs(t *testing.T) {
-	tl := newTimeline(250 * time.Millisecond)
+func TestTimeline_LongLoadLosesNoCounts(t *testing.T) {
+	tl := timeline{width: 250 * time.Millisecond}
 	const n = 10000
 	for i := range n {
 		at := time.Duration(i) * time.Second // two hours and three quarters
@@ -54,7 +54,7 @@ func TestTimelineKeepsAllCountsHoweverLongItIs(t *testing.T) {
 	}
 }
 
-func TestReportTellsOutcomesApart(t *testing.T) {
+func TestRecorder_Report(t *testing.T) {
 	r := NewRecorder(nil)
 	now := time.Now()
 	for i := range 100 {
@@ -80,12 +80,12 @@ func TestReportTellsOutcomesApart(t *testing.T) {
 	if len(r.TakeUnknown()) != 0 {
 		t.Error("what was taken is still there")
 	}
-	if c := r.Counts(); c.Sent != 103 || c.Outcomes[Placed] != 100 {
-		t.Errorf("counts %+v", c)
+	if sent, _ := r.Sent(); sent != 103 {
+		t.Errorf("%d sent", sent)
 	}
 }
 
-func TestTallyFindsWhatNoShopMayDo(t *testing.T) {
+func TestTally_Owned(t *testing.T) {
 	place := func(user int64, order string) *Entry {
 		return &Entry{Op: OpPlace, User: user, Voucher: "7", Outcome: Placed, Order: order}
 	}

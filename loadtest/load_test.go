@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestClosedModelKeepsItsClientsBusyAndNoMore(t *testing.T) {
+func TestLoad_ClosedModelUsesAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most, done atomic.Int64
 		seen := make([]atomic.Int64, 100)
@@ -39,7 +39,7 @@ func TestClosedModelKeepsItsClientsBusyAndNoMore(t *testing.T) {
 	})
 }
 
-func TestOpenModelKeepsItsRateAndCountsWhatItDrops(t *testing.T) {
+func TestLoad_OpenModelKeepsRateAndDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var due []time.Time
@@ -70,7 +70,7 @@ func TestOpenModelKeepsItsRateAndCountsWhatItDrops(t *testing.T) {
 	})
 }
 
-func TestDurationBoundsBothModels(t *testing.T) {
+func TestLoad_Duration(t *testing.T) {
 	for _, rate := range []float64{0, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			begin, n := time.Now(), atomic.Int64{}
@@ -86,7 +86,7 @@ func TestDurationBoundsBothModels(t *testing.T) {
 	}
 }
 
-func TestCancelEndsALoadAfterWhatIsUnderWay(t *testing.T) {
+func TestLoad_CancelWaitsForArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var begun, done atomic.Int64
@@ -101,7 +101,7 @@ func TestCancelEndsALoadAfterWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestLoadWithoutBoundIsRefused(t *testing.T) {
+func TestLoad_InvalidIsRefused(t *testing.T) {
 	for _, load := range []Load{{}, {Clients: 1}, {Clients: 0, Arrivals: 1}, {Clients: 1, Arrivals: 1, Rate: -1}} {
 		if err := load.Run(t.Context(), func(Arrival) { t.Error("an arrival") }, nil); err == nil {
 			t.Errorf("%+v was run", load)
@@ -111,7 +111,7 @@ func TestLoadWithoutBoundIsRefused(t *testing.T) {
 
 // A latency in the open model counts from when the arrival was due: what an arrival waits for the generator itself is
 // not hidden.
-func TestLatencyCountsFromWhenTheRequestWasDue(t *testing.T) {
+func TestRecorder_LatencyFromDue(t *testing.T) {
 	r := NewRecorder(nil)
 	start := time.Now()
 	a := Answer{Outcome: Placed, Start: start, Took: 10 * time.Millisecond}
