@@ -7,43 +7,50 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/time/rate"
 
 	"seckill/service"
 )
 
-// log writes the access log and tells the observer.
-func (h *Handler) log(c *gin.Context) {
-	start := time.Now()
+// logAccess logs requests and calls Config.Observe.
+func (h *Handler) logAccess(c *gin.Context) {
+	start, client := time.Now(), c.Request.Context()
 	c.Next()
 	took := time.Since(start)
 	status := c.Writer.Status()
-	if h.cfg.Observe != nil && !lasts(c) {
+	if h.cfg.Observe != nil && !isStream(c) {
 		h.cfg.Observe(c.Request.Method, c.FullPath(), status, took)
 	}
-	if status >= http.StatusInternalServerError && !(status == http.StatusServiceUnavailable && expected(c)) {
-		h.writeLog(c, slog.LevelError, 0, took)
-		return
-	}
-	if skipped, admitted := h.access.admit(start.Add(took)); admitted {
-		h.writeLog(c, slog.LevelInfo, skipped, took)
+	switch {
+	case status >= http.StatusInternalServerError && !isExpected(c, client):
+		h.logRequest(c, slog.LevelError, took, 0)
+	case h.accessLog.Allow():
+		h.logRequest(c, slog.LevelInfo, took, h.unlogged.Swap(0))
+	default:
+		h.unlogged.Add(1)
 	}
 }
 
-// lasts tells requests that take as long as somebody watches: their time says nothing about the shop's.
-func lasts(c *gin.Context) bool { return c.FullPath() == boardStream }
+// newAccessLimiter returns the limiter of the access log; a negative rate is no limit.
+func newAccessLimiter(perSecond int) *rate.Limiter {
+	if perSecond < 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), perSecond)
+}
 
-// expected tells answers 503 that are no news one by one: the shop is full, which metrics count, or the client has gone
-// and nobody waited for the outcome.
-func expected(c *gin.Context) bool {
+// isExpected reports whether a server error needs no log line of its own: metrics count full queues, and nobody waits
+// for an answer after the client is gone.
+func isExpected(c *gin.Context, client context.Context) bool {
 	last := c.Errors.Last()
-	return last == nil || errors.Is(last.Err, service.ErrBusy) || errors.Is(c.Request.Context().Err(), context.Canceled)
+	return c.Writer.Status() == http.StatusServiceUnavailable &&
+		(last == nil || errors.Is(last.Err, service.ErrBusy) || errors.Is(client.Err(), context.Canceled))
 }
 
-func (h *Handler) writeLog(c *gin.Context, level slog.Level, skipped int64, took time.Duration) {
+func (h *Handler) logRequest(c *gin.Context, level slog.Level, took time.Duration, unlogged int64) {
 	attrs := []slog.Attr{
 		slog.String("method", c.Request.Method), slog.String("path", c.Request.URL.Path),
 		slog.Int("status", c.Writer.Status()), slog.Duration("took", took),
@@ -52,37 +59,36 @@ func (h *Handler) writeLog(c *gin.Context, level slog.Level, skipped int64, took
 	if last := c.Errors.Last(); last != nil {
 		attrs = append(attrs, slog.String("error", last.Err.Error()))
 	}
-	if skipped > 0 {
-		attrs = append(attrs, slog.Int64("not_logged_before", skipped))
+	if unlogged > 0 {
+		attrs = append(attrs, slog.Int64("not_logged_before", unlogged))
 	}
 	h.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
 }
 
-// recover answers a panic and keeps the server alive. The log has the stack.
+// recover answers a panic with an internal error, and logs the stack.
 func (h *Handler) recover(c *gin.Context) {
 	defer func() {
 		cause := recover()
 		switch cause {
 		case nil:
 			return
-		case http.ErrAbortHandler: // the documented way to drop a connection
+		case http.ErrAbortHandler: // the documented way to close a connection
 			panic(cause)
 		}
 		h.cfg.Log.ErrorContext(c.Request.Context(), "panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		err := fmt.Errorf("panic: %v", cause)
 		if c.Writer.Written() {
 			_ = c.Error(err)
-			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+			panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 		}
 		h.fail(c, err)
-		c.Abort()
 	}()
 	c.Next()
 }
 
-// trace lets Config.Trace look on.
+// trace calls Config.Trace.
 func (h *Handler) trace(c *gin.Context) {
-	if !isAPI(c.FullPath()) || lasts(c) {
+	if !isAPI(c.FullPath()) || isStream(c) {
 		c.Next()
 		return
 	}
@@ -96,27 +102,4 @@ func (h *Handler) trace(c *gin.Context) {
 		answered(c.Writer.Status(), err)
 	}()
 	c.Next()
-}
-
-// sampler admits a number of events each second and counts the rest.
-type sampler struct {
-	perSecond int64 // negative: all
-	second    atomic.Int64
-	admitted  atomic.Int64
-	skipped   atomic.Int64
-}
-
-// admit tells whether to log an event, and how many were left out since the last that was logged.
-func (s *sampler) admit(now time.Time) (skipped int64, ok bool) {
-	if s.perSecond < 0 {
-		return 0, true
-	}
-	if second, current := s.second.Load(), now.Unix(); second < current && s.second.CompareAndSwap(second, current) {
-		s.admitted.Store(0)
-	}
-	if s.admitted.Load() >= s.perSecond || s.admitted.Add(1) > s.perSecond {
-		s.skipped.Add(1)
-		return 0, false
-	}
-	return s.skipped.Swap(0), true
 }

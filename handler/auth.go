@@ -1,54 +1,90 @@
 package handler
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
 
 	"seckill/handler/token"
+	"seckill/service"
 )
 
 const bearer = "Bearer "
 
 var (
-	missingToken = unauthenticated(`Bearer realm="seckill"`, "send a token in the header Authorization: Bearer …")
-	expiredToken = unauthenticated(invalidToken("expired"), "the token has expired; get a new one")
-	revokedToken = unauthenticated(invalidToken("revoked"), "the token was revoked; get a new one")
-	badToken     = unauthenticated(invalidToken("not valid here"), "the token is not one that this shop accepts")
-
-	forbidden = func() *problem {
-		p := newProblem(codeForbidden, "only an admin may do this")
-		p.challenge = `Bearer realm="seckill", error="insufficient_scope", error_description="role admin needed"`
-		return p
-	}()
+	errNoToken      = authProblem(codeUnauthenticated, "", "send a token in the header Authorization: Bearer …")
+	errExpiredToken = authProblem(codeUnauthenticated, `, error="invalid_token", error_description="expired"`, "the token has expired; get a new one")
+	errRevokedToken = authProblem(codeUnauthenticated, `, error="invalid_token", error_description="revoked"`, "the token was revoked; get a new one")
+	errBadToken     = authProblem(codeUnauthenticated, `, error="invalid_token", error_description="not valid here"`, "the token is not valid for this shop")
+	errNotAdmin     = authProblem(codeForbidden, `, error="insufficient_scope", error_description="role admin needed"`, "only an admin may do this")
 )
 
-// invalidToken is the challenge of RFC 6750, section 3.
-func invalidToken(why string) string {
-	return `Bearer realm="seckill", error="invalid_token", error_description="` + why + `"`
-}
-
-func unauthenticated(challenge, detail string) *problem {
-	p := newProblem(codeUnauthenticated, detail)
-	p.challenge = challenge
+// authProblem returns a problem with a challenge of RFC 6750, section 3.
+func authProblem(code service.Code, parameters, detail string) *problem {
+	p := newProblem(code, detail)
+	p.challenge = `Bearer realm="seckill"` + parameters
 	return p
 }
 
-// authenticate finds out who sent a request.
-func (h *Handler) authenticate(r *http.Request) (token.Claims, error) {
-	values := r.Header["Authorization"]
+const claimsKey = "claims"
+
+// authenticate verifies the token of a request and keeps its claims for claimsOf.
+func (h *Handler) authenticate(c *gin.Context) error {
+	values := c.Request.Header["Authorization"]
 	if len(values) != 1 || len(values[0]) < len(bearer) || !strings.EqualFold(values[0][:len(bearer)], bearer) {
-		return token.Claims{}, missingToken
+		return errNoToken
 	}
 	claims, err := h.tokens.Verify(values[0][len(bearer):])
 	switch {
-	case err == nil:
-		return claims, nil
 	case errors.Is(err, token.ErrExpired):
-		return claims, expiredToken
+		return errExpiredToken
 	case errors.Is(err, token.ErrRevoked):
-		return claims, revokedToken
-	default:
-		return claims, badToken
+		return errRevokedToken
+	case err != nil:
+		return errBadToken
 	}
+	c.Set(claimsKey, claims)
+	return nil
+}
+
+// claimsOf returns the claims of an authenticated request.
+func claimsOf(c *gin.Context) token.Claims { return c.MustGet(claimsKey).(token.Claims) }
+
+func userOf(c *gin.Context) service.UserID { return claimsOf(c).User }
+
+func requireAdmin(c *gin.Context) error {
+	if claimsOf(c).Role != token.Admin {
+		return errNotAdmin
+	}
+	return nil
+}
+
+// guestSession is POST /api/v1/session/guest. It issues a token for a new user.
+func (h *Handler) guestSession(c *gin.Context) error {
+	if err := h.decodeOptional(c, &struct{}{}); err != nil {
+		return err
+	}
+	claims := token.Claims{User: newGuest(), Role: token.User, Expires: time.Now().Add(h.cfg.GuestTTL).Truncate(time.Second)}
+	signed, err := token.Sign(h.cfg.Keys[0], claims)
+	if err != nil {
+		return err
+	}
+	return respond(c, http.StatusCreated, struct {
+		Token     string         `json:"token"`
+		UserID    service.UserID `json:"user_id,string"`
+		ExpiresAt time.Time      `json:"expires_at"`
+	}{signed, claims.User, claims.Expires.UTC()})
+}
+
+// newGuest returns a random id from the upper half of all user ids. Users with accounts are counted from one and never
+// reach it.
+func newGuest() service.UserID {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return service.UserID(binary.LittleEndian.Uint64(b[:])>>2 | 1<<62)
 }

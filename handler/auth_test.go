@@ -13,7 +13,7 @@ import (
 	"seckill/service"
 )
 
-func TestEveryRouteAsksWhoCalls(t *testing.T) {
+func TestRoutes_RequireAuthentication(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
 	for _, route := range a.handler.Routes() {
 		path := strings.ReplaceAll(route.Path, ":id", "7")
@@ -35,7 +35,7 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 	}
 }
 
-func TestTokensThatAreRefused(t *testing.T) {
+func TestAuthenticate_RefusedTokens(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	good := sign(t, token.Claims{User: 42, Role: token.User})
@@ -45,8 +45,8 @@ func TestTokensThatAreRefused(t *testing.T) {
 		{"Bearer", "send a token", ""},
 		{good, "send a token", ""},
 		{"Bearer ", "send a token", ""}, // the space is trimmed on its way
-		{"Bearer " + good[:len(good)-1], "not one that this shop accepts", `error="invalid_token"`},
-		{"Bearer  " + good, "not one that this shop accepts", `error="invalid_token"`},
+		{"Bearer " + good[:len(good)-1], "not valid for this shop", `error="invalid_token"`},
+		{"Bearer  " + good, "not valid for this shop", `error="invalid_token"`},
 		{"Bearer " + sign(t, token.Claims{User: 42, Role: token.User, Expires: time.Now().Add(-time.Minute)}), "has expired", `error_description="expired"`},
 	} {
 		got := a.send("POST", place, goodBody, "Authorization", c.authorization)
@@ -62,7 +62,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestRevokedTokenIsRefusedThoughItWasAccepted(t *testing.T) {
+func TestAuthenticate_RevokedToken(t *testing.T) {
 	var revoked atomic.Value
 	revoked.Store("")
 	a := serve(t, newFakeShop(), func(c *handler.Config) {
@@ -79,7 +79,7 @@ func TestRevokedTokenIsRefusedThoughItWasAccepted(t *testing.T) {
 	}
 }
 
-func TestGuest(t *testing.T) {
+func TestGuestSession_Tokens(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, func(c *handler.Config) { c.GuestTTL = time.Minute })
 	users := map[string]bool{}
@@ -113,7 +113,7 @@ func TestGuest(t *testing.T) {
 	}
 }
 
-func TestConfigThatIsRefused(t *testing.T) {
+func TestNew_RefusedConfig(t *testing.T) {
 	good := handler.Config{Shop: newFakeShop(), Keys: [][]byte{key}, Ready: ready, Log: noLog()}
 	if _, err := handler.New(good); err != nil {
 		t.Fatal(err)

@@ -194,7 +194,7 @@ func newHandler(t testing.TB, shop handler.Shop, change func(*handler.Config)) *
 	t.Helper()
 	layout := idgen.DefaultLayout()
 	cfg := handler.Config{
-		IDs: fakeIDs{}, IDLayout: &layout, Outbox: fakeOutbox{}, Board: &fakeScreen{},
+		IDs: fakeIDs{}, IDLayout: &layout, Outbox: fakeOutbox{}, Board: newBoard(0),
 		Shop: shop, Keys: [][]byte{key}, Guests: true,
 		Ready:   func(context.Context) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),

@@ -9,8 +9,7 @@ import (
 	"seckill/service"
 )
 
-// Whatever comes is answered in an orderly way: either the shop is asked for the very order that the body names, or the
-// client is told that the request is at fault.
+// Every body is either placed as the order that it names, or refused as the client's error.
 func FuzzPlaceOrder(f *testing.F) {
 	shop := newFakeShop()
 	h := newHandler(f, shop, nil)

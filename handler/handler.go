@@ -1,183 +1,182 @@
-// Package handler is the shop's HTTP API: routes, authentication, limits, strict decoding, and the one place where
-// errors become answers. What it promises to clients stands in openapi.yaml. Start reading in router.go.
+// Package handler is the shop's HTTP API. Every route is listed in routes.go; each resource has a file; problem.go maps
+// errors to answers. What the API promises to clients is written in openapi.yaml.
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/time/rate"
 
+	"seckill/handler/board"
 	"seckill/handler/token"
 	"seckill/service"
 	"seckill/service/idgen"
 	"seckill/service/outbox"
 )
 
-// Shop is what the handlers need of service.Shop.
+// Shop is the part of service.Shop that the handlers use.
 type Shop interface {
-	orderDesk
-	voucherShelf
-	voucherOffice
+	PlaceOrder(ctx context.Context, req service.PlaceRequest) (order service.Order, replayed bool, err error)
+	PayOrder(ctx context.Context, user service.UserID, id idgen.ID, paymentID string) (service.Order, error)
+	CancelOrder(ctx context.Context, user service.UserID, id idgen.ID) (service.Order, error)
+	Order(ctx context.Context, user service.UserID, id idgen.ID) (service.Order, error)
+	Orders(ctx context.Context, user service.UserID, before idgen.ID, limit int) ([]service.Order, error)
+
+	Voucher(ctx context.Context, id idgen.ID) (service.Voucher, error)
+	Vouchers(ctx context.Context, before idgen.ID, limit int) ([]service.Voucher, error)
+	CreateVoucher(ctx context.Context, v service.NewVoucher) (service.Voucher, error)
+	ChangeVoucher(ctx context.Context, id idgen.ID, c service.VoucherChange) (service.Voucher, error)
+	AddStock(ctx context.Context, id idgen.ID, units int64, requestID string) (service.Voucher, error)
+	EndSale(ctx context.Context, id idgen.ID) (service.Voucher, error)
 }
 
-// Config is what a Handler needs. Shop, Keys, Ready and Log are required.
+// Config configures a Handler. Shop, Keys, Ready and Log are required. Routes whose dependency is nil do not exist.
 type Config struct {
 	Shop Shop
-	// Keys verify tokens, each at least token.MinKeyBytes long; guest tokens are signed with the first.
+	// Keys verify tokens, each at least token.MinKeyBytes long. The first one signs tokens of guests.
 	Keys [][]byte
-	// Revoked, if set, is asked for every use of a token.
+	// Revoked, if set, is called at every use of a token.
 	Revoked func(token.Claims) bool
-	// Ready tells whether the servers that the shop needs are there. It gets three quarters of a second.
+	// Ready returns an error if a server that the shop needs is not available. Its context expires after readyTimeout.
 	Ready func(ctx context.Context) error
 	Log   *slog.Logger
 
-	IDs      idgen.Generator // for the admin's routes about ids; nil: no such routes
-	IDLayout *idgen.Layout   // of the ids, if they are snowflakes
+	IDs      idgen.Generator                                  // for /api/v1/admin/ids
+	IDLayout *idgen.Layout                                    // of snowflake ids; nil for segments
+	Outbox   outbox.Admin                                     // for /api/v1/admin/outbox
+	Audit    func(ctx context.Context) (service.Audit, error) // for /api/v1/admin/audit
+	Metrics  http.Handler                                     // for /metrics
+	Web      http.Handler                                     // for all paths outside /api/ that no route matches
 
-	Outbox outbox.Admin // for the admin's routes about events; nil: no such routes
+	Board          *board.Board // for /api/v1/board
+	BoardForAdmins bool         // only admins may watch it
 
-	Audit   func(ctx context.Context) (service.Audit, error) // nil: no such route
-	Metrics http.Handler                                     // nil: no such route
-	Web     http.Handler                                     // gets what no route matches, except below /api/; nil: not found
-
-	Board          Screen // for the routes of the live board; nil: no such routes
-	BoardForAdmins bool   // whether only admins may watch it
-
-	Guests   bool          // whether anybody may get a session of a new user; for demonstrations only
-	GuestTTL time.Duration // how long such a session lasts; default 1 h
+	Guests   bool          // anybody may get a token of a new user; for demonstrations only
+	GuestTTL time.Duration // of such a token; default 1 h
 
 	UserLimit    Rate // requests of one user; zero: unlimited
 	AddressLimit Rate // requests from one IPv4 address or IPv6 /64 network; zero: unlimited
-	// TrustedProxies are the addresses or networks whose X-Forwarded-For header tells the client's address. Default:
-	// none, the address is the connection's.
+	// TrustedProxies are the addresses or networks whose X-Forwarded-For header is trusted. Default: none, the client's
+	// address is the connection's.
 	TrustedProxies []string
-	// BodyLimit is the most bytes that a request body may have. Default 16 KiB.
+	// BodyLimit is the maximum size of a request body in bytes. Default 16 KiB.
 	BodyLimit int
 
-	// PlaceTimeout bounds placing an order. It has to be longer than service.Config.CommitTimeout, which else could not
-	// settle what it began. Default 12 s.
+	// PlaceTimeout limits placing an order. It must be longer than service.Config.CommitTimeout, so that an unknown
+	// commit can be resolved. Default 12 s.
 	PlaceTimeout time.Duration
-	// RequestTimeout bounds every other use case. Default 10 s.
+	// RequestTimeout limits all other use cases. Default 10 s.
 	RequestTimeout time.Duration
-	// AuditTimeout bounds an audit. Default 5 min.
+	// AuditTimeout limits an audit. Default 5 min.
 	AuditTimeout time.Duration
 
-	// AccessLog is the most requests a second that are logged; the next line tells how many were left out. Server
-	// errors are always logged. Default 50; negative: all.
+	// AccessLog is the maximum number of requests that are logged per second; server errors are always logged. Default
+	// 50; negative: no limit.
 	AccessLog int
-	// Observe, if set, is told of every answered request. route is the pattern that matched, "" if none did. It must
+	// Observe, if set, is called after every request except streams. route is the pattern that matched, or "". It must
 	// not block.
 	Observe func(method, route string, status int, took time.Duration)
-	// Trace, if set, is told of every request below /api/ before it is served. It returns the request to go on with, and
-	// what is called when it was answered, with the error that is the server's fault, if any.
+	// Trace, if set, is called before every request below /api/ except streams. It returns the request to continue with
+	// and a function that is called after the answer; err is set if the server is at fault.
 	Trace func(w http.ResponseWriter, r *http.Request, route string) (traced *http.Request, answered func(status int, err error))
 }
 
-// Rate is a token bucket.
-type Rate struct {
-	PerSecond float64 // zero: unlimited
-	Burst     int     // how many may come at once; at least 1
-}
-
-// Handler answers the shop's requests. It starts no goroutine and owns nothing that has to be closed.
+// Handler answers the shop's requests. It starts no goroutine and needs no closing.
 type Handler struct {
 	cfg       Config
 	engine    *gin.Engine
 	tokens    *token.Verifier
 	users     *limiter[service.UserID]
 	addresses *limiter[network]
-	access    sampler
-	prepared  map[*service.Error]preparedProblem
-	buffers   sync.Pool // *[]byte, each BodyLimit+1 long
+	accessLog *rate.Limiter
+	unlogged  atomic.Int64 // requests that were not logged since the last that was
 	draining  atomic.Bool
 }
 
-// New builds the handler. It refuses a configuration that would not be safe.
+// New returns a handler for all routes of the shop.
 func New(cfg Config) (*Handler, error) {
-	if cfg.Shop == nil || cfg.Ready == nil || cfg.Log == nil {
-		return nil, errors.New("handler: Shop, Ready and Log are required")
+	if cfg.Shop == nil {
+		return nil, errors.New("handler: Shop is required")
 	}
-	cfg.setDefaults()
 	tokens, err := token.NewVerifier(token.Config{Keys: cfg.Keys, Revoked: cfg.Revoked})
 	if err != nil {
 		return nil, err
 	}
-	h := newHandler(cfg)
-	h.tokens = tokens
-	h.users, h.addresses = newLimiter[service.UserID](cfg.UserLimit), newLimiter[network](cfg.AddressLimit)
-	h.buffers.New = func() any { b := make([]byte, cfg.BodyLimit+1); return &b }
-	if h.engine, err = h.newEngine(h.routes); err != nil {
-		return nil, err
+	h := &Handler{
+		cfg: cfg, tokens: tokens,
+		users: newLimiter[service.UserID](cfg.UserLimit), addresses: newLimiter[network](cfg.AddressLimit),
 	}
-	return h, nil
+	return h, h.init(h.routes)
 }
 
-// NewProbes builds a handler that answers nothing but /healthz, /readyz and /metrics, for a process that is no shop. Of
-// the configuration it needs Ready and Log, and heeds Metrics, Observe and AccessLog.
+// NewProbes returns a handler for only /healthz, /readyz and /metrics, for processes that do not sell. Ready and Log are
+// required; Metrics, Observe and AccessLog are optional; other fields are ignored.
 func NewProbes(cfg Config) (*Handler, error) {
-	if cfg.Ready == nil || cfg.Log == nil {
-		return nil, errors.New("handler: Ready and Log are required")
-	}
-	cfg.setDefaults()
-	h := newHandler(Config{Ready: cfg.Ready, Log: cfg.Log, Metrics: cfg.Metrics, Observe: cfg.Observe, AccessLog: cfg.AccessLog})
-	var err error
-	if h.engine, err = h.newEngine(h.probes); err != nil {
-		return nil, err
-	}
-	return h, nil
+	h := &Handler{cfg: Config{Ready: cfg.Ready, Log: cfg.Log, Metrics: cfg.Metrics, Observe: cfg.Observe, AccessLog: cfg.AccessLog}}
+	return h, h.init(h.probes)
 }
 
-func newHandler(cfg Config) *Handler {
-	return &Handler{cfg: cfg, access: sampler{perSecond: int64(cfg.AccessLog)}, prepared: prepareProblems()}
-}
+// init sets defaults and builds the router.
+func (h *Handler) init(routes func(*gin.Engine)) error {
+	c := &h.cfg
+	if c.Ready == nil || c.Log == nil {
+		return errors.New("handler: Ready and Log are required")
+	}
+	c.GuestTTL = cmp.Or(c.GuestTTL, time.Hour)
+	c.PlaceTimeout = cmp.Or(c.PlaceTimeout, 12*time.Second)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*time.Second)
+	c.AuditTimeout = cmp.Or(c.AuditTimeout, 5*time.Minute)
+	c.BodyLimit = cmp.Or(c.BodyLimit, 16<<10)
+	h.accessLog = newAccessLimiter(cmp.Or(c.AccessLog, 50))
 
-func (c *Config) setDefaults() {
-	for value, byDefault := range map[*time.Duration]time.Duration{
-		&c.GuestTTL: time.Hour, &c.PlaceTimeout: 12 * time.Second,
-		&c.RequestTimeout: 10 * time.Second, &c.AuditTimeout: 5 * time.Minute,
-	} {
-		if *value <= 0 {
-			*value = byDefault
-		}
-	}
-	if c.BodyLimit <= 0 {
-		c.BodyLimit = 16 << 10
-	}
-	if c.AccessLog == 0 {
-		c.AccessLog = 50
-	}
-}
-
-// newEngine sets gin up so that each URL has one spelling and each refusal is ours.
-func (h *Handler) newEngine(routes func(*gin.Engine)) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
-	e := gin.New()
-	e.HandleMethodNotAllowed = true
-	e.RedirectTrailingSlash = false
-	if err := e.SetTrustedProxies(h.cfg.TrustedProxies); err != nil {
-		return nil, fmt.Errorf("trusted proxies: %w (each is an address or a network, such as 10.0.0.0/8)", err)
+	h.engine = gin.New()
+	h.engine.HandleMethodNotAllowed = true
+	h.engine.RedirectTrailingSlash = false
+	if err := h.engine.SetTrustedProxies(c.TrustedProxies); err != nil {
+		return fmt.Errorf("trusted proxies: %w (each is an address or a network, such as 10.0.0.0/8)", err)
 	}
-	e.Use(h.log)
-	if h.cfg.Trace != nil {
-		e.Use(h.trace) // between the two: the log knows the trace, and the trace what became of a panic
+	h.engine.Use(h.logAccess)
+	if c.Trace != nil {
+		h.engine.Use(h.trace) // inside logAccess, so that log lines carry the trace; outside recover, so that it sees panics
 	}
-	e.Use(h.recover)
-	routes(e)
-	e.NoRoute(h.notFound)
-	e.NoMethod(h.methodNotAllowed)
-	return e, nil
+	h.engine.Use(h.recover)
+	routes(h.engine)
+	h.engine.NoRoute(h.notFound)
+	h.engine.NoMethod(h.handle(func(*gin.Context) error { return errMethodNotAllowed })) // gin sets Allow
+	return nil
 }
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.engine.ServeHTTP(w, r) }
 
-// Drain makes /readyz fail from now on, so that load balancers send their requests elsewhere. Everything else is still
-// answered.
+// Drain makes /readyz fail from now on, so that load balancers stop sending requests. All other routes still answer.
 func (h *Handler) Drain() { h.draining.Store(true) }
+
+// Limits of a connection. WriteTimeout starts at the end of the request's header; it must cover ReadTimeout and
+// Config.PlaceTimeout.
+const (
+	ReadHeaderTimeout = 5 * time.Second
+	ReadTimeout       = 10 * time.Second // header and body
+	WriteTimeout      = 30 * time.Second
+	IdleTimeout       = 2 * time.Minute
+	MaxHeaderBytes    = 16 << 10
+)
+
+// NewServer returns an HTTP server with these limits. It logs its own errors as warnings.
+func NewServer(addr string, h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Addr: addr, Handler: h,
+		ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
+		WriteTimeout: WriteTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}

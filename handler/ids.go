@@ -11,15 +11,10 @@ import (
 	"seckill/service/idgen"
 )
 
-// maxIDs is the most ids that one request hands out.
+// maxIDs is the maximum number of ids of one request.
 const maxIDs = 10_000
 
-type idsAnswer struct {
-	IDs []idgen.ID `json:"ids"`
-}
-
-// makeIDs is POST /api/v1/admin/ids?n=: ids for somebody outside of the shop. They are unique whether they are used or
-// not.
+// makeIDs is POST /api/v1/admin/ids?n=. It returns new ids for use outside the shop.
 func (h *Handler) makeIDs(c *gin.Context) error {
 	if err := h.decodeOptional(c, &struct{}{}); err != nil {
 		return err
@@ -32,28 +27,25 @@ func (h *Handler) makeIDs(c *gin.Context) error {
 		}
 	}
 	ids := make([]idgen.ID, n)
-	ctx, cancel := within(c, h.cfg.RequestTimeout)
-	defer cancel()
-	if err := h.cfg.IDs.NextN(ctx, ids); err != nil {
+	if err := h.cfg.IDs.NextN(c.Request.Context(), ids); err != nil {
 		return service.Unavailable(err)
 	}
-	return respond(c, http.StatusOK, idsAnswer{ids})
+	return respond(c, http.StatusOK, struct {
+		IDs []idgen.ID `json:"ids"`
+	}{ids})
 }
 
-type decodedID struct {
-	ID   idgen.ID `json:"id"`
-	Kind string   `json:"kind"`
-	*idgen.Parts
-}
-
-// decodeID is GET /api/v1/admin/ids/{id}: when and by whom a snowflake id was made. A segment's ids are numbers in a row
-// and tell nothing.
+// decodeID is GET /api/v1/admin/ids/{id}. It returns the parts of a snowflake id; segment ids have none.
 func (h *Handler) decodeID(c *gin.Context) error {
 	id, err := pathID(c)
 	if err != nil {
 		return err
 	}
-	answer := decodedID{ID: id, Kind: "segment"}
+	answer := struct {
+		ID   idgen.ID `json:"id"`
+		Kind string   `json:"kind"`
+		*idgen.Parts
+	}{ID: id, Kind: "segment"}
 	if h.cfg.IDLayout != nil {
 		parts := h.cfg.IDLayout.Decode(id)
 		answer.Kind, answer.Parts = "snowflake", &parts

@@ -8,7 +8,7 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestAdminsIDs(t *testing.T) {
+func TestIDs_Admin(t *testing.T) {
 	layout := idgen.DefaultLayout()
 	id, err := layout.Encode(idgen.Parts{Time: layout.Epoch, Worker: 3, Sequence: 7})
 	if err != nil {

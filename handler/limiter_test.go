@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestLimiter(t *testing.T) {
+func TestLimiter_Wait(t *testing.T) {
 	l := newLimiter[int](Rate{PerSecond: 2, Burst: 3})
 	now := time.Now()
 	for i := range 3 {
@@ -17,7 +17,7 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("an empty bucket at 2 a second: wait %v", wait)
 	}
 	if wait := l.wait(2, now); wait != 0 {
-		t.Errorf("somebody else has to wait %v", wait)
+		t.Errorf("another key has to wait %v", wait)
 	}
 	if wait := l.wait(1, now.Add(250*time.Millisecond)); wait != 250*time.Millisecond {
 		t.Errorf("half a token: wait %v", wait)
@@ -26,16 +26,15 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("after the wait: wait %v", wait)
 	}
 	if l := newLimiter[int](Rate{Burst: 3}); l != nil {
-		t.Error("no rate is a limit")
+		t.Error("a limiter without a rate")
 	}
 	if wait := newLimiter[int](Rate{PerSecond: 0.5}).wait(1, now); wait != 0 {
-		t.Errorf("a rate without burst lets nobody through: wait %v", wait)
+		t.Errorf("a rate without a burst: wait %v", wait)
 	}
 }
 
-// Whoever keeps sending is remembered for as long as it takes, however many others come and go, and gets exactly the
-// rate.
-func TestLimiterDoesNotForgetWhoKeepsSending(t *testing.T) {
+// A key that keeps sending gets exactly its rate, although many other keys come and go.
+func TestLimiter_KeepsBusyKey(t *testing.T) {
 	l := newLimiter[int](Rate{PerSecond: 1, Burst: 2})
 	now := time.Now()
 	allowed := 0
@@ -44,50 +43,43 @@ func TestLimiterDoesNotForgetWhoKeepsSending(t *testing.T) {
 		if l.wait(-1, at) == 0 {
 			allowed++
 		}
-		l.wait(step, at)
+		for other := range 200 {
+			l.wait(step*200+other, at)
+		}
 	}
 	if allowed != 2+99 {
-		t.Errorf("%d of 100 s at 1 a second", allowed)
+		t.Errorf("%d in 100 s at 1 a second", allowed)
 	}
 }
 
-func TestLimiterForgetsTheIdle(t *testing.T) {
-	l := newLimiter[int](Rate{PerSecond: 1, Burst: 2})
-	now := time.Now()
-	held := func() (n int) {
-		for i := range l.shards {
-			n += len(l.shards[i].young) + len(l.shards[i].old)
-		}
-		return n
-	}
-	for key := range 5000 {
-		l.wait(key, now)
-	}
-	if held() != 5000 {
-		t.Fatalf("%d are held", held())
-	}
-	for minutes := range 3 {
-		for key := range 1000 { // enough to come by every shard
-			l.wait(-key, now.Add(time.Duration(minutes+1)*time.Minute))
-		}
-	}
-	if held() > 2000 {
-		t.Errorf("%d are held", held())
-	}
-}
-
-func TestLimiterIsBounded(t *testing.T) {
+func TestLimiter_IsBounded(t *testing.T) {
 	l := newLimiter[int](Rate{PerSecond: 0.001, Burst: 1})
 	now := time.Now()
-	for key := range 3 * limiterKeys {
+	for key := range limiterKeys + 1000 {
 		l.wait(key, now)
 	}
-	held := 0
-	for i := range l.shards {
-		held += len(l.shards[i].young) + len(l.shards[i].old)
+	if held := l.buckets.Len(); held != limiterKeys {
+		t.Errorf("%d buckets, want %d", held, limiterKeys)
 	}
-	if held > limiterKeys {
-		t.Errorf("%d are held, more than %d", held, limiterKeys)
+}
+
+// Concurrent first requests of a key share one bucket.
+func TestLimiter_ConcurrentFirstRequests(t *testing.T) {
+	l := newLimiter[int](Rate{PerSecond: 0.001, Burst: 1})
+	for key := range 1000 {
+		allowed := make(chan bool, 4)
+		for range cap(allowed) {
+			go func() { allowed <- l.wait(key, time.Now()) == 0 }()
+		}
+		n := 0
+		for range cap(allowed) {
+			if <-allowed {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Fatalf("%d requests passed, want 1", n)
+		}
 	}
 }
 

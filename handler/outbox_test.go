@@ -8,7 +8,7 @@ import (
 	"seckill/service"
 )
 
-func TestAdminsOutbox(t *testing.T) {
+func TestOutbox_Admin(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
 	away := serve(t, newFakeShop(), func(c *handler.Config) { c.Outbox = fakeOutbox{err: service.ErrUnavailable} })
 	admin, user := as(t, 1, token.Admin), as(t, 2, token.User)

@@ -1,9 +1,8 @@
 package handler
 
 import (
-	"encoding/json"
+	"encoding/json/v2"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"seckill/service"
 )
 
-// Codes of refusals that the use cases know nothing of. openapi.yaml explains them.
+// Codes of errors that are found before the use case. openapi.yaml explains them.
 const (
 	codeMalformed        service.Code = "malformed"
 	codeUnauthenticated  service.Code = "unauthenticated"
@@ -26,8 +25,8 @@ const (
 	codeNotReady         service.Code = "not-ready"
 )
 
-// statusOf is the one map from codes to HTTP. A key that was used for another voucher is a value that cannot be
-// processed, as in draft-ietf-httpapi-idempotency-key-header; the other refusals of a well-formed order are conflicts.
+// statusOf maps codes to HTTP status codes. A key that was used for another voucher is 422 as in
+// draft-ietf-httpapi-idempotency-key-header; other refusals of a well-formed order are conflicts.
 var statusOf = map[service.Code]int{
 	codeMalformed:              http.StatusBadRequest,
 	codeUnauthenticated:        http.StatusUnauthorized,
@@ -55,20 +54,20 @@ var statusOf = map[service.Code]int{
 	codeNotReady:               http.StatusServiceUnavailable,
 }
 
-// problem is the document of an error (RFC 9457). Its type is about:blank, which is left out; code tells errors apart.
+// problem is an error as an RFC 9457 document. The type is about:blank and therefore left out; clients decide by code.
 type problem struct {
 	Title      string       `json:"title"`
 	Status     int          `json:"status"`
 	Code       service.Code `json:"code"`
 	Detail     string       `json:"detail"`
 	Field      string       `json:"field,omitempty"`
-	RetryAfter int64        `json:"retry_after,omitempty"` // seconds
+	RetryAfter int64        `json:"retry_after,omitzero"` // seconds
 	RequestID  string       `json:"request_id,omitempty"`
-	Order      *orderView   `json:"order,omitempty"`
-	Voucher    *voucherView `json:"voucher,omitempty"`
+	Order      *orderJSON   `json:"order,omitzero"`
+	Voucher    *voucherJSON `json:"voucher,omitzero"`
 
-	challenge string // WWW-Authenticate
-	hangUp    bool   // the rest of the body is not worth reading
+	challenge       string // the header WWW-Authenticate
+	closeConnection bool   // do not read the rest of the body
 }
 
 func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -78,117 +77,94 @@ func newProblem(code service.Code, detail string) *problem {
 	return &problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }
 
-// The refusals of this package that never differ.
-var (
-	noSuchRoute      = newProblem(service.CodeNotFound, "there is no such resource; see /docs/ for those that exist")
-	noSuchID         = newProblem(service.CodeNotFound, service.ErrNotFound.Message)
-	methodNotAllowed = newProblem(codeMethodNotAllowed, "the resource does not have this method; see the Allow header")
-	internal         = newProblem(service.CodeInternal, "something went wrong on our side; it has been logged")
-)
-
 func invalid(field, detail string) *problem {
 	p := newProblem(service.CodeInvalid, field+" "+detail)
 	p.Field = field
 	return p
 }
 
-func rateLimited(who string, wait time.Duration) *problem {
-	p := newProblem(codeRateLimited, fmt.Sprintf("too many requests from %s; come back later", who))
-	p.RetryAfter = wholeSeconds(wait)
-	return p
-}
+var (
+	errNoSuchRoute      = newProblem(service.CodeNotFound, "there is no such resource; /docs/ lists all resources")
+	errMethodNotAllowed = newProblem(codeMethodNotAllowed, "the resource does not have this method; see the Allow header")
+	errInternal         = newProblem(service.CodeInternal, "internal error; it has been logged")
+)
 
-// wholeSeconds rounds up: who comes back earlier is refused again.
-func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
-
-// problemOf explains an error to the client. What it does not know is internal: its text is for the log only.
+// problemOf converts an error for the client. Unknown errors become errInternal; their text is only logged.
 func problemOf(err error) *problem {
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
-	var e *service.Error
-	if !errors.As(err, &e) || statusOf[e.Code] == 0 || e.Code == service.CodeInternal {
-		return internal
+	e, ok := errors.AsType[*service.Error](err)
+	if !ok || statusOf[e.Code] == 0 || e.Code == service.CodeInternal {
+		return errInternal
 	}
-	p = newProblem(e.Code, e.Message)
+	p := newProblem(e.Code, e.Message)
 	p.Field, p.RequestID, p.RetryAfter = e.Field, e.RequestID, wholeSeconds(e.RetryAfter)
 	if p.Status == http.StatusServiceUnavailable {
 		p.RetryAfter = max(1, p.RetryAfter)
 	}
 	if e.Order != nil {
-		p.Order = viewOrder(e.Order)
+		p.Order = newOrderJSON(e.Order)
 	}
 	if e.Voucher != nil {
-		p.Voucher = viewVoucher(e.Voucher)
+		p.Voucher = newVoucherJSON(e.Voucher)
 	}
 	switch {
 	case e.Code == service.CodeKeyReused && e.Field == "":
-		p.Field = headerKey
+		p.Field = headerIdempotencyKey
 	case e.Code == service.CodeInvalid && e.Field != "":
 		p.Detail = e.Field + " " + e.Message
 	case e.Code == service.CodeUnknown && e.RequestID != "":
-		p.Detail = "the outcome is not known; send the same request again, with the header " +
-			headerKey + ": " + e.RequestID + ", to settle it"
+		p.Detail = "the outcome is not known; to resolve it, send the same request again with the header " +
+			headerIdempotencyKey + ": " + e.RequestID
 	}
 	return p
 }
 
-// preparedProblem is a problem in the form in which it is sent.
-type preparedProblem struct {
-	status     int
-	retryAfter []string
-	body       []byte
-}
+// wholeSeconds rounds up, so that clients do not come back too early.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// prepareProblems renders the refusals that are the same for everybody: on a hot voucher nearly all answers are one of
-// them.
-func prepareProblems() map[*service.Error]preparedProblem {
-	prepared := map[*service.Error]preparedProblem{}
-	for _, e := range []*service.Error{
-		service.ErrSoldOut, service.ErrInProgress, service.ErrBusy, service.ErrNotFound, service.ErrKeyReused,
-	} {
-		prepared[e] = problemOf(e).prepare()
-	}
-	return prepared
-}
-
-func (p *problem) prepare() preparedProblem {
-	body, err := json.Marshal(p)
-	if err != nil { // an order or voucher that is not one
-		return internal.prepare()
-	}
-	r := preparedProblem{status: p.Status, body: body}
-	if p.RetryAfter > 0 {
-		r.retryAfter = []string{strconv.FormatInt(p.RetryAfter, 10)}
-	}
-	return r
-}
-
-// fail answers an error.
+// fail answers with an error and ends the request.
 func (h *Handler) fail(c *gin.Context, err error) {
-	if e, ok := err.(*service.Error); ok {
-		if r, ok := h.prepared[e]; ok {
-			r.write(c)
-			return
-		}
-	}
+	c.Abort()
 	p := problemOf(err)
+	body, marshalErr := json.Marshal(p)
+	if marshalErr != nil { // an invalid order or voucher
+		err, p = errors.Join(err, marshalErr), errInternal
+		body, _ = json.Marshal(p)
+	}
 	if p.Status >= http.StatusInternalServerError {
 		_ = c.Error(err) // for the log
 	}
 	if p.challenge != "" {
 		c.Header("WWW-Authenticate", p.challenge)
 	}
-	if p.hangUp {
+	if p.closeConnection {
 		c.Header("Connection", "close")
 	}
-	p.prepare().write(c)
+	if p.RetryAfter > 0 {
+		c.Header("Retry-After", strconv.FormatInt(p.RetryAfter, 10))
+	}
+	send(c, p.Status, typeProblem, body)
 }
 
-func (r preparedProblem) write(c *gin.Context) {
-	if r.retryAfter != nil {
-		c.Writer.Header()["Retry-After"] = r.retryAfter
+// respond answers with a JSON document.
+func respond(c *gin.Context, status int, document any) error {
+	body, err := json.Marshal(document)
+	if err != nil {
+		return err
 	}
-	write(c, r.status, typeProblem, r.body)
+	send(c, status, typeJSON, body)
+	return nil
+}
+
+const (
+	typeJSON    = "application/json"
+	typeProblem = "application/problem+json"
+)
+
+func send(c *gin.Context, status int, contentType string, body []byte) {
+	c.Header("Content-Type", contentType)
+	c.Status(status)
+	_, _ = c.Writer.Write(body) // an error means that the client is gone
 }

@@ -16,9 +16,8 @@ import (
 
 type traceKey struct{}
 
-// What looks on at requests sees each one below /api/ with what became of it, a panic as well, and its context reaches
-// the use case and the log.
-func TestRequestsAreTraced(t *testing.T) {
+// Config.Trace sees every request below /api/ and its result, including panics. Its context reaches the log.
+func TestTrace_Requests(t *testing.T) {
 	shop := newFakeShop()
 	var lines logBuffer
 	var seen []string

@@ -13,7 +13,7 @@ import (
 	"seckill/service"
 )
 
-func TestUnknownRoutes(t *testing.T) {
+func TestRoutes_Unknown(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
 	for _, c := range []struct {
 		method, path string
@@ -51,7 +51,7 @@ func sameSet(got, want string) bool {
 	return true
 }
 
-func TestWebGetsTheRest(t *testing.T) {
+func TestWeb_GetsUnknownPaths(t *testing.T) {
 	a := serve(t, newFakeShop(), func(c *handler.Config) {
 		c.Web = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page of "+r.URL.Path) })
 	})
@@ -69,7 +69,7 @@ func TestWebGetsTheRest(t *testing.T) {
 	}
 }
 
-func TestPlacingIsBounded(t *testing.T) {
+func TestPlaceOrder_Timeout(t *testing.T) {
 	shop := newFakeShop()
 	shop.block = make(chan struct{})
 	a := serve(t, shop, func(c *handler.Config) { c.PlaceTimeout = time.Millisecond })
@@ -78,7 +78,7 @@ func TestPlacingIsBounded(t *testing.T) {
 	}
 }
 
-func TestRateLimits(t *testing.T) {
+func TestLimiter_Routes(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, func(c *handler.Config) {
 		c.UserLimit = handler.Rate{PerSecond: 0.01, Burst: 2}
@@ -101,8 +101,8 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
-// Only a proxy that is trusted may say who the client is.
-func TestTrustedProxy(t *testing.T) {
+// Only a trusted proxy may name the client's address.
+func TestLimiter_TrustedProxy(t *testing.T) {
 	a := serve(t, newFakeShop(), func(c *handler.Config) {
 		c.AddressLimit = handler.Rate{PerSecond: 0.001, Burst: 1}
 		c.TrustedProxies = []string{"127.0.0.0/8"}

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	place      = "/api/v1/orders"
-	goodBody   = `{"voucher_id":"7"}`
-	orderJSON  = `{"id":"77","voucher_id":"7","user_id":"42","request_id":"77","status":"pending","price_cents":4900,"created_at":"2026-11-11T00:00:00.0421Z","pay_by":"2026-11-11T00:01:00.0421Z"}`
-	problemFmt = `{"title":%q,"status":%d,"code":%q,"detail":%q%s}`
+	place         = "/api/v1/orders"
+	goodBody      = `{"voucher_id":"7"}`
+	orderDocument = `{"id":"77","voucher_id":"7","user_id":"42","request_id":"77","status":"pending","price_cents":4900,"created_at":"2026-11-11T00:00:00.0421Z","pay_by":"2026-11-11T00:01:00.0421Z"}`
+	problemFmt    = `{"title":%q,"status":%d,"code":%q,"detail":%q%s}`
 )
 
-func TestPlaceOrder(t *testing.T) {
+func TestPlaceOrder_Answers(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	got := a.send("POST", place, goodBody, append(as(t, 42, token.User), "Idempotency-Key", "my-key")...)
-	if got.status != 201 || got.body != orderJSON || got.header.Get("Location") != "/api/v1/orders/77" {
+	if got.status != 201 || got.body != orderDocument || got.header.Get("Location") != "/api/v1/orders/77" {
 		t.Errorf("%d %s at %q", got.status, got.body, got.header.Get("Location"))
 	}
 	want := []any{"place", service.PlaceRequest{VoucherID: 7, UserID: 42, RequestID: "my-key"}}
@@ -35,7 +35,7 @@ func TestPlaceOrder(t *testing.T) {
 
 	shop.replayed = true
 	got = a.send("POST", place, " {\n\t\"voucher_id\" : \"7\" } ", append(as(t, 42, token.Admin), "Content-Type", "application/json; charset=UTF-8")...)
-	if got.status != 200 || got.body != orderJSON || got.header.Get("Location") != "/api/v1/orders/77" {
+	if got.status != 200 || got.body != orderDocument || got.header.Get("Location") != "/api/v1/orders/77" {
 		t.Errorf("replayed: %d %s at %q", got.status, got.body, got.header.Get("Location"))
 	}
 	if want := []any{"place", service.PlaceRequest{VoucherID: 7, UserID: 42}}; !reflect.DeepEqual(shop.called(), want) {
@@ -43,13 +43,13 @@ func TestPlaceOrder(t *testing.T) {
 	}
 }
 
-// Every refusal has its status, its code and what belongs to it, and a client sees nothing of the cause.
-func TestRefusals(t *testing.T) {
+// Every refusal has its status, code and related members. Clients do not see the cause.
+func TestPlaceOrder_Refusals(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	closed := shop.order
 	closed.Status, closed.CloseReason, closed.PayBy, closed.ClosedAt = service.Closed, service.Expired, closed.PaidAt, closed.PayBy
-	closedJSON := strings.Replace(strings.Replace(orderJSON, `"pending"`, `"closed","close_reason":"expired"`, 1), "pay_by", "closed_at", 1)
+	closedJSON := strings.Replace(strings.Replace(orderDocument, `"pending"`, `"closed","close_reason":"expired"`, 1), "pay_by", "closed_at", 1)
 	voucher := shop.voucher
 	unknown := service.Unknown(errDefect)
 	unknown.RequestID = "my-key"
@@ -66,8 +66,8 @@ func TestRefusals(t *testing.T) {
 		{service.ErrInProgress, 409, "", "Conflict", "in-progress", service.ErrInProgress.Message, ""},
 		{fmt.Errorf("wrapped: %w", service.ErrSoldOut), 409, "", "Conflict", "sold-out", service.ErrSoldOut.Message, ""},
 		{&service.Error{Code: service.CodeAlreadyOrdered, Message: "m", Order: &closed}, 409, "", "Conflict", "already-ordered", "m", `,"order":` + closedJSON},
-		{&service.Error{Code: service.CodeNotStarted, Message: "m", Voucher: &voucher}, 409, "", "Conflict", "sale-not-started", "m", `,"voucher":` + voucherJSON},
-		{&service.Error{Code: service.CodeEnded, Message: "m", Voucher: &voucher}, 409, "", "Conflict", "sale-ended", "m", `,"voucher":` + voucherJSON},
+		{&service.Error{Code: service.CodeNotStarted, Message: "m", Voucher: &voucher}, 409, "", "Conflict", "sale-not-started", "m", `,"voucher":` + voucherDocument},
+		{&service.Error{Code: service.CodeEnded, Message: "m", Voucher: &voucher}, 409, "", "Conflict", "sale-ended", "m", `,"voucher":` + voucherDocument},
 		{service.ErrNotFound, 404, "", "Not Found", "not-found", service.ErrNotFound.Message, ""},
 		{service.Invalid("price_cents", "must be %d", 3), 422, "", "Unprocessable Entity", "invalid", "price_cents must be 3", `,"field":"price_cents"`},
 		{service.ErrKeyReused, 422, "", "Unprocessable Entity", "idempotency-key-reuse", service.ErrKeyReused.Message, `,"field":"Idempotency-Key"`},
@@ -75,11 +75,11 @@ func TestRefusals(t *testing.T) {
 		{service.Unavailable(errDefect), 503, "1", "Service Unavailable", "unavailable", service.ErrUnavailable.Message, `,"retry_after":1`},
 		{&service.Error{Code: service.CodeUnavailable, Message: "m", RetryAfter: 2001e6}, 503, "3", "Service Unavailable", "unavailable", "m", `,"retry_after":3`},
 		{&service.Error{Code: service.CodeBusy, Message: "m"}, 503, "1", "Service Unavailable", "busy", "m", `,"retry_after":1`},
-		{unknown, 503, "1", "Service Unavailable", "outcome-unknown", "the outcome is not known; send the same request again, with the header Idempotency-Key: my-key, to settle it", `,"retry_after":1,"request_id":"my-key"`},
+		{unknown, 503, "1", "Service Unavailable", "outcome-unknown", "the outcome is not known; to resolve it, send the same request again with the header Idempotency-Key: my-key", `,"retry_after":1,"request_id":"my-key"`},
 		{service.ErrUnknown, 503, "1", "Service Unavailable", "outcome-unknown", service.ErrUnknown.Message, `,"retry_after":1`},
-		{&service.Error{Code: service.CodeInternal, Message: "secret"}, 500, "", "Internal Server Error", "internal", "something went wrong on our side; it has been logged", ""},
-		{&service.Error{Code: "never-heard-of", Message: "secret"}, 500, "", "Internal Server Error", "internal", "something went wrong on our side; it has been logged", ""},
-		{errDefect, 500, "", "Internal Server Error", "internal", "something went wrong on our side; it has been logged", ""},
+		{&service.Error{Code: service.CodeInternal, Message: "secret"}, 500, "", "Internal Server Error", "internal", "internal error; it has been logged", ""},
+		{&service.Error{Code: "never-heard-of", Message: "secret"}, 500, "", "Internal Server Error", "internal", "internal error; it has been logged", ""},
+		{errDefect, 500, "", "Internal Server Error", "internal", "internal error; it has been logged", ""},
 	} {
 		shop.err = c.err
 		got := a.send("POST", place, goodBody, as(t, 42, token.User)...)
@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestOrderRefusals(t *testing.T) {
+func TestOrders_Refusals(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	for code, path := range map[service.Code]string{
@@ -103,13 +103,13 @@ func TestOrderRefusals(t *testing.T) {
 	} {
 		shop.err = &service.Error{Code: code, Message: "m", Order: &shop.order}
 		got := a.send("POST", path, "", as(t, 42, token.User)...)
-		if want := fmt.Sprintf(problemFmt, "Conflict", 409, code, "m", `,"order":`+orderJSON); got.status != 409 || got.body != want {
+		if want := fmt.Sprintf(problemFmt, "Conflict", 409, code, "m", `,"order":`+orderDocument); got.status != 409 || got.body != want {
 			t.Errorf("%s: %d %s", code, got.status, got.body)
 		}
 	}
 }
 
-func TestOrders(t *testing.T) {
+func TestOrders_Calls(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	user := service.UserID(42)
@@ -125,7 +125,7 @@ func TestOrders(t *testing.T) {
 		{"POST", "/api/v1/orders/77/cancel", `{}`, []any{"cancel", user, idgen.ID(77)}},
 	} {
 		got := a.send(c.method, c.path, c.body, as(t, 42, token.User)...)
-		if got.status != 200 || got.body != orderJSON || !reflect.DeepEqual(shop.called(), c.call) {
+		if got.status != 200 || got.body != orderDocument || !reflect.DeepEqual(shop.called(), c.call) {
 			t.Errorf("%s %s %s: %d %s, called %v", c.method, c.path, c.body, got.status, got.body, shop.called())
 		}
 	}
@@ -136,7 +136,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-func TestPages(t *testing.T) {
+func TestPage_Queries(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	shop.rows = 3

@@ -18,7 +18,7 @@ import (
 	"seckill/service"
 )
 
-func TestEveryRouteIsDescribedAndEveryDescriptionHasItsRoute(t *testing.T) {
+func TestOpenAPI_Routes(t *testing.T) {
 	doc, err := apitest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestEveryRouteIsDescribedAndEveryDescriptionHasItsRoute(t *testing.T) {
 	}
 }
 
-func TestEveryCodeIsDescribed(t *testing.T) {
+func TestOpenAPI_Codes(t *testing.T) {
 	doc, err := apitest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +62,8 @@ func TestEveryCodeIsDescribed(t *testing.T) {
 	}
 }
 
-// Whoever reads about a status finds the codes that come with it.
-func TestEveryStatusNamesItsCodes(t *testing.T) {
+// Every error status of an operation lists its codes.
+func TestOpenAPI_CodesOfStatus(t *testing.T) {
 	doc, err := apitest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +89,8 @@ func TestEveryStatusNamesItsCodes(t *testing.T) {
 	}
 }
 
-// A code that is added to package service without a status would be answered as a defect.
-func TestEveryCodeOfTheServiceHasAStatus(t *testing.T) {
+// A code of package service without a status would be answered as an internal error.
+func TestProblem_StatusOfEveryServiceCode(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../service/error.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestEveryCodeOfTheServiceHasAStatus(t *testing.T) {
 	}
 }
 
-func TestDescriptionIsServed(t *testing.T) {
+func TestOpenAPI_IsServed(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
 	got := a.send("GET", "/openapi.yaml", "")
 	if got.status != 200 || !bytes.Equal([]byte(got.body), handler.OpenAPI()) {
@@ -128,8 +128,8 @@ func TestDescriptionIsServed(t *testing.T) {
 	}
 }
 
-// The page and all that it loads come from this server. The policy has the browser refuse anything else.
-func TestDocsNeedNoNetwork(t *testing.T) {
+// The page loads files of this server only, and its policy makes the browser refuse others.
+func TestDocs_LoadOnlyLocalFiles(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
 	if got := a.send("GET", "/docs", ""); got.status != 301 || got.header.Get("Location") != "/docs/" {
 		t.Errorf("/docs: %d to %q", got.status, got.header.Get("Location"))

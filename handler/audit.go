@@ -1,12 +1,29 @@
 package handler
 
 import (
+	"errors"
+	"net/http"
 	"time"
+
+	"github.com/gin-gonic/gin"
 
 	"seckill/service"
 )
 
-// auditJSON is service.Audit as the API sends it.
+// audit is GET /api/v1/admin/audit.
+func (h *Handler) audit(c *gin.Context) error {
+	deadline := time.Now().Add(h.cfg.AuditTimeout + h.cfg.RequestTimeout) // longer than the server's write timeout
+	if err := http.NewResponseController(c.Writer).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	result, err := h.cfg.Audit(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	return respond(c, http.StatusOK, newAuditJSON(&result))
+}
+
+// auditJSON is an audit in an answer.
 type auditJSON struct {
 	OK       bool            `json:"ok"`
 	At       time.Time       `json:"at"`
@@ -40,8 +57,8 @@ type findingJSON struct {
 	Rows      []map[string]string `json:"rows,omitempty"`
 }
 
-func toAuditJSON(a *service.Audit) auditJSON {
-	out := auditJSON{OK: a.OK, At: a.At, Totals: auditTotalsJSON(a.Totals), Findings: []findingJSON{}}
+func newAuditJSON(a *service.Audit) auditJSON {
+	out := auditJSON{OK: a.OK, At: a.At, Totals: auditTotalsJSON(a.Totals)}
 	for _, f := range a.Findings {
 		out.Findings = append(out.Findings, findingJSON(f))
 	}

@@ -14,7 +14,7 @@ import (
 	"seckill/handler/token"
 )
 
-func TestBodiesThatAreNotTakenForOrders(t *testing.T) {
+func TestDecode_RefusedBodies(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestBodiesThatAreNotTakenForOrders(t *testing.T) {
 	}
 }
 
-func TestHeadersThatAreRefused(t *testing.T) {
+func TestDecode_RefusedHeaders(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	for _, c := range []struct {
@@ -118,9 +118,9 @@ func (a *api) rawTimed(request string) (line string, rest *bufio.Reader) {
 	return line, rest
 }
 
-// A body that is too large is refused, whether its length is declared (then before it arrives) or not, and the connection is
-// not kept for the rest of it.
-func TestTooLargeBodyHangsUp(t *testing.T) {
+// A body that is too large is refused and the connection is closed. If its length is declared, the refusal does not wait
+// for the body.
+func TestReadBody_TooLarge(t *testing.T) {
 	a := serve(t, newFakeShop(), func(c *handler.Config) { c.BodyLimit = 32 })
 	head := "POST /api/v1/orders HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: " + as(t, 42, token.User)[1] + "\r\n"
 	for name, request := range map[string]string{
@@ -142,8 +142,8 @@ func TestTooLargeBodyHangsUp(t *testing.T) {
 	}
 }
 
-// A body that ends early is not taken for a whole one, even if what arrived would do.
-func TestTornBody(t *testing.T) {
+// A body that ends early is refused, even if the part that arrived is valid JSON.
+func TestReadBody_Incomplete(t *testing.T) {
 	shop := newFakeShop()
 	a := serve(t, shop, nil)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
@@ -167,7 +167,7 @@ func TestTornBody(t *testing.T) {
 	}
 }
 
-func TestSlowBody(t *testing.T) {
+func TestReadBody_Timeout(t *testing.T) {
 	h := newHandler(t, newFakeShop(), nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -184,7 +184,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-func TestServerLimits(t *testing.T) {
+func TestNewServer_Limits(t *testing.T) {
 	a := serve(t, newFakeShop(), nil)
 	if line := a.raw("GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 2*handler.MaxHeaderBytes) + "\r\n\r\n"); !strings.Contains(line, "431") {
 		t.Errorf("a header without bounds: %s", line)
