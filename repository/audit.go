@@ -26,14 +26,11 @@ const maxFindingRows = 10
 // Audit runs every check in one snapshot. It reads whole tables without locking them, and may take minutes.
 func (db *DB) Audit(ctx context.Context, opts AuditOptions) (audit service.Audit, err error) {
 	snapshot := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
-	err = db.patient().session(ctx).Transaction(func(tx *gorm.DB) error {
+	err = db.forLongQueries().session(ctx).Transaction(func(tx *gorm.DB) error {
 		audit, err = runAudit(tx, db.dialect.now, opts)
 		return err
 	}, snapshot)
-	if err != nil && (passing(err) || ctx.Err() != nil) {
-		err = service.Unavailable(err)
-	}
-	return audit, err
+	return audit, asRefusal(ctx, err)
 }
 
 func runAudit(tx *gorm.DB, now string, opts AuditOptions) (service.Audit, error) {
@@ -102,7 +99,7 @@ func textRows(rows *sql.Rows, err error) (all []map[string]string, _ error) {
 // StockBalance adds up the vouchers whose sale has not ended, or ended less than recent ago. One statement reads one
 // state of the database; of the orders it reads only the index of slots.
 func (db *DB) StockBalance(ctx context.Context, recent time.Duration) (b service.StockBalance, err error) {
-	err = db.patient().session(ctx).Raw(`
+	err = db.forLongQueries().session(ctx).Raw(`
 SELECT COUNT(*) AS vouchers, COALESCE(SUM(total), 0) AS total, COALESCE(SUM(stock), 0) AS stock, COALESCE(SUM(live), 0) AS live,
        COALESCE(SUM(CASE WHEN live > total THEN live - total ELSE 0 END), 0) AS oversold,
        COALESCE(SUM(ABS(total - stock - live)), 0) AS unaccounted
@@ -121,7 +118,7 @@ func (db *DB) EachOrder(ctx context.Context, vouchers []idgen.ID, fn func(servic
 	if len(vouchers) == 0 {
 		return nil
 	}
-	session := db.patient().session(ctx)
+	session := db.forLongQueries().session(ctx)
 	rows, err := session.Model(&orderRow{}).Where("voucher_id IN ?", vouchers).Rows()
 	if err != nil {
 		return err

@@ -50,10 +50,9 @@ func TestBrokenAccountingIsNoticed(t *testing.T) {
 	}{
 		{"nothing is broken", nil, nil}, // the control of the controls
 		{"> for >=", replacing("AND stock >= ?", "AND stock > ?"), nil},
-		{"> 1 for > 0", replacing("AND stock > 0", "AND stock > 1"), nil},
-		{"a lone order takes no unit", replacing("stock = stock - 1", "stock = stock"), nil},
+		{"orders take no unit", replacing("SET stock = stock - ?", "SET stock = stock - 0 * ?"), nil},
 		{"a batch takes one unit", replacing("SET stock = stock - ?, placed = placed + ?", "SET stock = stock - 1 + 0 * ?, placed = placed + ?"), nil},
-		{"placed orders are not counted", replacing("placed = placed + 1", "placed = placed"), nil},
+		{"placed orders are not counted", replacing("placed = placed + ?", "placed = placed + 0 * ?"), nil},
 		{"events are left out", leavingOut("INSERT INTO outbox_event"), nil},
 		{"versions are left out", replacing("version = version + 1", "version = version + 2"), nil},
 		{"a unit is returned twice", replacing("SET stock = stock + ?", "SET stock = stock + 2 * ?"), nil},
@@ -124,7 +123,7 @@ func overtaken(t *testing.T, db *DB, other func(w *wire), batch ...*service.Plac
 	once := false
 	w.set(func(w *wire) {
 		w.before = func(query string) error {
-			if begins(query) && !once {
+			if query == "BEGIN" && !once {
 				once = true
 				other(w)
 			}
@@ -156,7 +155,7 @@ func TestEachConditionOfTheGuard(t *testing.T) {
 			NewOrders(db).Place(context.Background(), first.Order.VoucherID, []*service.Placement{other})
 		}, "sold-out", func(t *testing.T, db *DB, w *wire) {
 			dropConstraints(t, db)
-			w.set(func(w *wire) { w.rewrite = replacing("AND stock > 0", "") })
+			w.set(func(w *wire) { w.rewrite = replacing("AND stock >= ?", "AND ? > 0") })
 		}},
 		{"slot", "", func(db *DB, first, second *service.Placement) {
 			addUnits(db, first)

@@ -6,64 +6,55 @@ import (
 	"strconv"
 	"time"
 
-	"gorm.io/gorm"
+	"github.com/pressly/goose/v3"
 )
 
-// dialect is where SQLite and MySQL differ in what the shop says to them.
+// dialect is everything in which databases differ, except for the numbers of their errors (see classify). No other code
+// asks which database it talks to. To add a database, add its dialect.
 type dialect struct {
-	name string
-	now  string // the time of the statement
-	// nowLate is the time at which the row is evaluated, after a wait for its lock.
+	name  string // what DB.Name returns, and the folder of the migrations
+	goose goose.Dialect
+	// migrationLock makes instances that migrate at the same time wait for each other.
+	migrationLock func() ([]goose.ProviderOption, error)
+
+	now string // the time at which the statement began
+	// nowLate is the time at which a row is evaluated, after a wait for its lock.
 	nowLate string
-	// orSkip ends an INSERT whose rows are skipped where a unique index refuses them; affected rows then count the
-	// others. MySQL's INSERT IGNORE will not do: it also lets bad data through.
+	// addMillis adds a number of milliseconds to a time; both are expressions.
+	addMillis func(time, millis string) string
+	// millisSince is the number of milliseconds from a time, an expression, to now.
+	millisSince func(time string) string
+	greatest    string // the function that returns the greater of two values
+
+	// orSkip ends an INSERT that skips the rows that a unique index refuses; the affected rows count the others.
 	orSkip func(table, key string) string
-	// shared ends a SELECT that waits for whoever is changing its rows.
-	shared string
-	// exclusive ends a SELECT whose rows nobody else may change until commit.
-	exclusive string
-	// exclusiveFree is the same, and leaves out rows that somebody else is changing.
-	exclusiveFree string
-	// time is a time as a literal, to the millisecond.
-	time func(time.Time) string
-	// message: a transaction may be sent as one message of several statements, see commitMessage.
-	message bool
+	// onConflict ends an INSERT that changes the row that its key finds there already.
+	onConflict func(key, set string) string
+	// useIndex names the index that a statement must use.
+	useIndex func(name string) string
+
+	shared        string // ends a SELECT that waits for transactions that are changing its rows
+	exclusive     string // ends a SELECT whose rows no other transaction can change until the commit
+	exclusiveFree string // is exclusive, and leaves out rows that another transaction is changing
+	// multiStatement: several statements can be sent as one message, see placeInOneMessage.
+	multiStatement bool
 }
 
-// dialectOf is the dialect that tx speaks.
-func dialectOf(tx *gorm.DB) dialect {
-	if tx.Name() == sqliteDialect.name {
-		return sqliteDialect
-	}
-	return mysqlDialect
+// nowPlus is now plus a duration, which may be negative.
+func (d dialect) nowPlus(t time.Duration) string {
+	return d.nowPlusMillis(strconv.FormatInt(t.Milliseconds(), 10))
 }
 
-var mysqlDialect = dialect{
-	name:      "mysql",
-	now:       "UTC_TIMESTAMP(3)",
-	nowLate:   "SYSDATE(3)", // the session's time zone is UTC
-	orSkip:    func(table, key string) string { return " ON DUPLICATE KEY UPDATE " + key + " = " + table + "." + key },
-	shared:    " LOCK IN SHARE MODE", // FOR SHARE is not known to MariaDB
-	exclusive: " FOR UPDATE",
+// nowPlusMillis is now plus an expression's number of milliseconds.
+func (d dialect) nowPlusMillis(expression string) string { return d.addMillis(d.now, expression) }
 
-	exclusiveFree: " FOR UPDATE SKIP LOCKED",
+// lateMillis is nowLate plus a parameter's number of milliseconds.
+func (d dialect) lateMillis() string { return d.addMillis(d.nowLate, "?") }
 
-	time:    func(t time.Time) string { return t.UTC().Format("'2006-01-02 15:04:05.000'") },
-	message: true,
-}
-
-var sqliteDialect = dialect{
-	name:    "sqlite",
-	now:     "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-	nowLate: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-	orSkip:  func(string, string) string { return " ON CONFLICT DO NOTHING" },
-	time:    func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) },
-}
-
-// dbTime reads a time that an expression gave, for which SQLite does not know that it is one.
+// dbTime reads the time that an expression returns: SQLite returns a number there.
 type dbTime struct{ time.Time }
 
-// Scan takes a DATETIME or Unix milliseconds.
+// Scan reads a DATETIME or Unix milliseconds.
 func (t *dbTime) Scan(v any) error {
 	switch v := v.(type) {
 	case time.Time:
@@ -87,5 +78,5 @@ func orZero(t *time.Time) time.Time {
 	return t.UTC()
 }
 
-// millis rounds to what a column holds.
+// millis rounds a time down to what a column stores.
 func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -11,11 +11,12 @@ import (
 
 	"gorm.io/gorm"
 
+	"seckill/service"
 	"seckill/service/idgen"
 )
 
-// takeUnits is what stands in the textbook: read, check, write. Two instances that do so at the same moment both sell
-// the same units. The failover drill builds a shop like this as its negative control, and has to find it out.
+// takeUnits reads, checks, then writes, as the textbook mistake does. Two instances that do so at the same moment both
+// sell the same units. The failover drill builds this shop as its negative control, and must find the oversold units.
 func takeUnits(tx *gorm.DB, _ dialect, voucherID idgen.ID, n int, _ time.Time) (taken bool, err error) {
 	var stock int
 	if err := tx.Raw("SELECT stock FROM voucher_stock WHERE voucher_id = ?", int64(voucherID)).Scan(&stock).Error; err != nil {
@@ -28,16 +29,16 @@ func takeUnits(tx *gorm.DB, _ dialect, voucherID idgen.ID, n int, _ time.Time) (
 	return result.RowsAffected == 1, result.Error
 }
 
-// oneStatement: what is above is two, with a decision of the program in between.
-const oneStatement = false
+// guardIsOneStatement: takeUnits above is two, with a decision of the program in between.
+const guardIsOneStatement = false
 
-// unitsStatement is never called here, see oneStatement.
-func unitsStatement(dialect, idgen.ID, int, time.Time) (sql string, args []any) { return "", nil }
+// takeUnitsStatement is never called here, see guardIsOneStatement.
+func takeUnitsStatement(dialect, idgen.ID, int, time.Time) (sql string, args []any) { return "", nil }
 
-// slotOf makes each order's slot another, so that the unique index refuses nobody.
-func slotOf(*candidate) int { return int(rand.Int32()) } //nolint:gosec // nothing relies on it, that is the point
+// slotOf gives each order another slot, so that the unique index refuses none.
+func slotOf(*service.Placement) int { return int(rand.Int32()) } //nolint:gosec // this shop is wrong on purpose
 
-// checkGuard refuses to work by accident: who wants this shop has to say so.
+// checkGuard refuses to start unless the environment asks for a shop without its guard.
 func checkGuard(log *slog.Logger) error {
 	const variable, word = "SECKILL_GUARD_OFF", "oversell"
 	if os.Getenv(variable) != word {

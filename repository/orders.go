@@ -11,8 +11,8 @@ import (
 
 // Orders is the service.OrderStore over a database.
 type Orders struct {
-	db    *DB
-	hints hints
+	db     *DB
+	cached termsCache
 }
 
 var _ service.OrderStore = (*Orders)(nil)

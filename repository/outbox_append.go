@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -17,40 +16,34 @@ type event struct {
 	service.OrderEvent
 }
 
-func (e event) traced() bool { return e.trace != "" }
-
 // appendEvents writes events in the transaction of their changes, and nowhere else.
 func appendEvents(tx *gorm.DB, events []event, now time.Time) error {
-	insert, err := eventsStatement(dialectOf(tx), events, now)
+	insert, args, err := insertEvents(events, now)
 	if err != nil {
 		return err
 	}
-	return tx.Exec(insert.text(), insert.args...).Error
+	return tx.Exec(insert, args...).Error
 }
 
-// eventsStatement inserts events. They are due at once. The column for the trace is named only where there is one, so that
-// nobody pays for it otherwise.
-func eventsStatement(d dialect, events []event, now time.Time) (*statement, error) {
-	trace, traced := "", slices.ContainsFunc(events, event.traced)
-	if traced {
-		trace = ", trace_parent"
-	}
-	s := newStatement("INSERT INTO outbox_event"+
-		" (event_id, biz_type, biz_id, version, payload, next_retry_time, created_at, updated_at"+trace+") VALUES ", 160*len(events))
-	at := d.time(now)
+// insertEvents inserts events that are due at once.
+func insertEvents(events []event, now time.Time) (sql string, args []any, err error) {
+	var at any = now // one allocation for all
+	args = make([]any, 0, 9*len(events))
 	for _, e := range events {
 		payload, err := e.Payload()
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		s.row().int(int64(e.id)).str(string(e.Type)).int(int64(e.OrderID)).int(int64(e.Version)).str(payload).raw(at).raw(at).raw(at)
-		switch {
-		case e.traced():
-			s.str(e.trace)
-		case traced:
-			s.raw("NULL")
-		}
-		s.end()
+		args = append(args, int64(e.id), string(e.Type), int64(e.OrderID), e.Version, payload, at, at, at, orNull(e.trace))
 	}
-	return s, nil
+	return insertInto("outbox_event", len(events), "event_id", "biz_type", "biz_id", "version", "payload",
+		"next_retry_time", "created_at", "updated_at", "trace_parent"), args, nil
+}
+
+// orNull is the text, or NULL for "".
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }

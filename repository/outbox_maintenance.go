@@ -90,7 +90,7 @@ func (o *Outbox) countPurged(tx *gorm.DB, rows []purged) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(events)) {
 		err := tx.Exec(`INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES (?, ?, ?) `+
-			o.db.dialect.onConflict("biz_type", `events = events + ?, latest_created_at = `+o.db.dialect.greatest()+`(latest_created_at, ?)`),
+			o.db.dialect.onConflict("biz_type", `events = events + ?, latest_created_at = `+o.db.dialect.greatest+`(latest_created_at, ?)`),
 			kind, events[kind], latest[kind], events[kind], latest[kind]).Error
 		if err != nil {
 			return err

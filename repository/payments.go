@@ -2,12 +2,9 @@ package repository
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
-	moderncsqlite "modernc.org/sqlite"
 
 	"seckill/service"
 	"seckill/service/idgen"
@@ -36,7 +33,7 @@ func (s *Orders) Pay(ctx context.Context, id idgen.ID, payment service.Payment, 
 		if err == nil && refusal != nil {
 			return order, refusal
 		}
-		if !duplicateKey(err) {
+		if classify(err) != duplicate {
 			break
 		}
 		// The same payment was recorded for another order at this moment: the next look finds it.
@@ -128,18 +125,4 @@ func recordPayment(tx *gorm.DB, o *service.Order, payment service.Payment, kind 
 	e := event{id: eventID, trace: service.TraceParent(tx.Statement.Context), OrderEvent: service.NewOrderEvent(kind, o, now)}
 	e.PaymentID = reference
 	return appendEvents(tx, []event{e}, now)
-}
-
-// duplicateKey tells whether a unique index refused a row.
-func duplicateKey(err error) bool {
-	var my *mysql.MySQLError
-	if errors.As(err, &my) {
-		return my.Number == 1062 // ER_DUP_ENTRY
-	}
-	var lite *moderncsqlite.Error
-	if errors.As(err, &lite) {
-		const primaryKey, unique = 1555, 2067 // https://www.sqlite.org/rescode.html#constraint_unique
-		return lite.Code() == primaryKey || lite.Code() == unique
-	}
-	return false
 }

@@ -180,7 +180,7 @@ func (l *load) check(t *testing.T, db *DB) {
 		said := verdicts(batch)
 		stands := map[idgen.ID]bool{}
 		var ids []idgen.ID
-		if err := db.gorm.Raw("SELECT id FROM voucher_order WHERE id IN ?", orderIDs(asCandidates(batch))).Scan(&ids).Error; err != nil {
+		if err := db.gorm.Raw("SELECT id FROM voucher_order WHERE id IN ?", orderIDs(batch)).Scan(&ids).Error; err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range ids {
@@ -205,14 +205,6 @@ func (l *load) check(t *testing.T, db *DB) {
 	if got["outcome-unknown"]+got["unavailable"] == 0 {
 		t.Error("the fall of the server was not noticed by anybody")
 	}
-}
-
-func asCandidates(batch []*service.Placement) []candidate {
-	cs := make([]candidate, len(batch))
-	for i, p := range batch {
-		cs[i].Placement = p
-	}
-	return cs
 }
 
 // waitFor waits until something that others are doing has happened.

@@ -29,11 +29,6 @@ func tap(t *testing.T, db *DB) *wire {
 	w := &wire{seen: map[string]int{}}
 	pool := &wiredPool{wired{w, db.sql}, db.sql}
 	db.gorm.ConnPool, db.gorm.Statement.ConnPool = pool, pool
-	connect := db.connect
-	db.connect = func(ctx context.Context) (connection, error) {
-		conn, err := connect(ctx)
-		return wiredConn{wired{w, conn}, conn}, err
-	}
 	return w
 }
 
@@ -56,13 +51,8 @@ func (w *wire) count(text string) (n int) {
 	return n
 }
 
-// begins tells whether a statement begins a transaction: by itself, or as the first of a message.
-func begins(query string) bool {
-	return query == "BEGIN" || strings.HasPrefix(query, "START TRANSACTION")
-}
-
 // transactions is how many have begun.
-func (w *wire) transactions() int { return w.count("BEGIN") + w.count("START TRANSACTION") }
+func (w *wire) transactions() int { return w.count("BEGIN") }
 
 // pass carries one statement.
 func (w *wire) pass(query string, send func(query string) error) error {
@@ -124,16 +114,6 @@ func (p wired) QueryContext(ctx context.Context, query string, args ...any) (row
 func (p wired) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	return p.conn.QueryRowContext(ctx, query, args...)
 }
-
-// wiredConn is a connection of which every statement passes the wire.
-type wiredConn struct {
-	wired
-	conn connection
-}
-
-func (c wiredConn) Raw(f func(any) error) error { return c.conn.Raw(f) }
-
-func (c wiredConn) Close() error { return c.conn.Close() }
 
 type wiredPool struct {
 	wired

@@ -53,7 +53,7 @@ func (s *WorkerLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (id
 		if taken {
 			return s.granted(ctx, pair.Pair, want.Owner)
 		}
-		if !pause(ctx, attempt) {
+		if !backOff(ctx, attempt) {
 			return idgen.Grant{}, context.Cause(ctx)
 		}
 	}
@@ -139,39 +139,26 @@ func (s *WorkerLeases) Release(ctx context.Context, held idgen.Grant, c idgen.Ce
 	return err
 }
 
-// lateMillis is the expression for nowLate plus a parameter's milliseconds.
-func (d dialect) lateMillis() string {
-	if d.name == sqliteDialect.name {
-		return "(" + d.nowLate + " + ?)"
-	}
-	return d.nowLate + " + INTERVAL ? * 1000 MICROSECOND"
-}
-
 // leaseTries is how often a statement is sent before its failure is passed on: the generator keeps trying anyway, and
 // wants to know.
 const leaseTries = 3
 
 func (s *WorkerLeases) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
-	for attempt := 0; attempt < leaseTries; attempt++ {
+	err = retry(ctx, leaseTries, func() error {
 		res := s.db.session(ctx).Exec(query, args...)
-		if err = res.Error; err == nil {
-			return res.RowsAffected, nil
-		}
-		if !passing(err) || !pause(ctx, attempt) {
-			break
-		}
+		changed = res.RowsAffected
+		return res.Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("worker leases: %w", err)
 	}
-	return 0, fmt.Errorf("worker leases: %w", err)
+	return changed, nil
 }
 
 func (s *WorkerLeases) query(ctx context.Context, dst any, query string, args ...any) error {
-	for attempt := 0; ; attempt++ {
-		err := s.db.session(ctx).Raw(query, args...).Scan(dst).Error
-		if err == nil {
-			return nil
-		}
-		if attempt+1 == leaseTries || !passing(err) || !pause(ctx, attempt) {
-			return fmt.Errorf("worker leases: %w", err)
-		}
+	err := retry(ctx, leaseTries, func() error { return s.db.session(ctx).Raw(query, args...).Scan(dst).Error })
+	if err != nil {
+		return fmt.Errorf("worker leases: %w", err)
 	}
+	return nil
 }

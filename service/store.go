@@ -17,6 +17,9 @@ type Placement struct {
 	// with the event.
 	TraceParent string
 
+	// Slot is the order's place among its user's live orders of the voucher, from 0. The store chooses it.
+	Slot int
+
 	// Err is the verdict: nil if the order stands, else an *Error.
 	Err error
 	// Replayed: the order had been placed by an earlier request with the same RequestID.

@@ -17,47 +17,43 @@ import (
 	"seckill/service"
 )
 
-func TestServerVersions(t *testing.T) {
+func TestServerOf_Versions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		text         string
-		mariadb      bool
-		major, minor int
-		refused      string // part of the error; empty for a server that will do
+		version string
+		product string
+		refused string // part of the error; empty for a server that is supported
 	}{
-		{"9.7.0", false, 9, 7, ""},
-		{"8.4.0", false, 8, 4, ""},
-		{"8.4.6-0ubuntu1", false, 8, 4, ""},
-		{"10.0.1-commercial", false, 10, 0, ""},
-		{"8.3.0", false, 8, 3, "MySQL 8.4"},
-		{"8.0.43-log", false, 8, 0, "MySQL 8.4"},
-		{"5.7.44", false, 5, 7, "MySQL 8.4"},
-		{"10.6.0-MariaDB", true, 10, 6, ""},
-		{"10.11.14-MariaDB-0+deb12u2", true, 10, 11, ""},
-		{"11.8.3-MariaDB-ubu2404", true, 11, 8, ""},
-		{"5.5.5-10.11.6-MariaDB-log", true, 10, 11, ""},
-		{"10.5.29-MariaDB", true, 10, 5, "MariaDB 10.6"},
-		{"5.5.5-10.4.1-MariaDB", true, 10, 4, "MariaDB 10.6"},
-		{"5.5.68-MariaDB", true, 5, 5, "MariaDB 10.6"},
-		{"", false, 0, 0, "cannot make sense"},
-		{"9", false, 0, 0, "cannot make sense"},
-		{"nine.seven", false, 0, 0, "cannot make sense"},
+		{"9.7.0", "MySQL", ""},
+		{"8.4.0", "MySQL", ""},
+		{"8.4.6-0ubuntu1", "MySQL", ""},
+		{"10.0.1-commercial", "MySQL", ""},
+		{"8.3.0", "MySQL", "MySQL 8.4"},
+		{"8.0.43-log", "MySQL", "MySQL 8.4"},
+		{"5.7.44", "MySQL", "MySQL 8.4"},
+		{"10.6.0-MariaDB", "MariaDB", ""},
+		{"10.11.14-MariaDB-0+deb12u2", "MariaDB", ""},
+		{"11.8.3-MariaDB-ubu2404", "MariaDB", ""},
+		{"5.5.5-10.11.6-MariaDB-log", "MariaDB", ""},
+		{"10.5.29-MariaDB", "MariaDB", "MariaDB 10.6"},
+		{"5.5.5-10.4.1-MariaDB", "MariaDB", "MariaDB 10.6"},
+		{"5.5.68-MariaDB", "MariaDB", "MariaDB 10.6"},
+		{"", "MySQL", "cannot read"},
+		{"9", "MySQL", "cannot read"},
+		{"nine.seven", "MySQL", "cannot read"},
 	}
 	for _, tt := range tests {
-		v, err := parseServerVersion(tt.text)
-		if err == nil {
-			err = v.supported()
-		}
-		if v.mariadb != tt.mariadb || v.major != tt.major || v.minor != tt.minor {
-			t.Errorf("%q: got %+v", tt.text, v)
+		kind, err := serverOf(tt.version)
+		if kind.product != tt.product {
+			t.Errorf("%q: got %s", tt.version, kind.product)
 		}
 		if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
-			t.Errorf("%q: error %v, want %q", tt.text, err, tt.refused)
+			t.Errorf("%q: error %v, want %q", tt.version, err, tt.refused)
 		}
 	}
 }
 
-func TestMigrateByManyAtOnce(t *testing.T) {
+func TestMigrate_ManyInstancesAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		var dbs [4]*DB
@@ -92,7 +88,7 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 	})
 }
 
-func TestMigratedOnSQLite(t *testing.T) {
+func TestMigrate_SQLite(t *testing.T) {
 	t.Parallel()
 	db := openRaw(t, dbtest.Database{Engine: dbtest.SQLite, DSN: t.TempDir() + "/seckill.db"}, PoolOptions{})
 	if err := db.Migrated(t.Context()); !errors.Is(err, ErrNotMigrated) {
@@ -114,7 +110,7 @@ func TestMigratedOnSQLite(t *testing.T) {
 }
 
 // What the shop relies on holds whatever the DSN says, and so every instance sees the same times and the same counts.
-func TestOurSettingsWin(t *testing.T) {
+func TestOpenMySQL_SettingsReplaceThoseOfTheDSN(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		plain := openDB(t, target)
@@ -145,8 +141,8 @@ func TestOurSettingsWin(t *testing.T) {
 			}
 		}
 		var isolation string
-		version, _ := parseServerVersion(db.Version())
-		if err := db.gorm.Raw("SELECT @@" + version.isolationVariable()).Row().Scan(&isolation); err != nil || isolation != "READ-COMMITTED" {
+		kind, _ := serverOf(db.Version())
+		if err := db.gorm.Raw("SELECT @@" + kind.isolation).Row().Scan(&isolation); err != nil || isolation != "READ-COMMITTED" {
 			t.Errorf("isolation %q (%v)", isolation, err)
 		}
 		checkTwoZones(t, plain, db)
@@ -186,11 +182,11 @@ func checkTwoZones(t *testing.T, one, other *DB) {
 	}
 }
 
-// zoneVariable hands a database to the process of TestAProcessInAnotherZone.
+// zoneVariable hands a database to the process of TestOpenMySQL_ProcessInAnotherTimeZone.
 const zoneVariable = "SECKILL_ZONE_TEST_DSN"
 
 // A process that lives in another time zone, with a DSN that says so, sells by the same times.
-func TestAProcessInAnotherZone(t *testing.T) {
+func TestOpenMySQL_ProcessInAnotherTimeZone(t *testing.T) {
 	if dsn := os.Getenv(zoneVariable); dsn != "" { // this is that process
 		if _, offset := time.Now().Zone(); offset != 14*3600 {
 			t.Fatalf("the zone is %d seconds off UTC, want 14 hours", offset)
@@ -203,9 +199,9 @@ func TestAProcessInAnotherZone(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAProcessInAnotherZone$", "-test.v")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOpenMySQL_ProcessInAnotherTimeZone$", "-test.v")
 		child.Env = append(os.Environ(), "TZ=Pacific/Kiritimati", zoneVariable+"="+target.DSN)
-		if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestAProcessInAnotherZone") {
+		if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestOpenMySQL_ProcessInAnotherTimeZone") {
 			t.Errorf("%v\n%s", err, out)
 		}
 		orders, err := NewOrders(db).Orders(t.Context(), 1, 0, 10)
@@ -220,7 +216,7 @@ func TestAProcessInAnotherZone(t *testing.T) {
 	})
 }
 
-func TestDSNsThatCannotBe(t *testing.T) {
+func TestOpenMySQL_InvalidDSN(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]string{
 		"://":                    "user:password",

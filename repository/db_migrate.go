@@ -8,39 +8,34 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	gooselock "github.com/pressly/goose/v3/lock"
 
 	"seckill/migrations"
 )
 
-// ErrNotMigrated is returned for a database whose schema is not that of this program.
+// ErrNotMigrated is returned for a database whose schema is not the one that this program needs.
 var ErrNotMigrated = errors.New("the database is not migrated; run: seckill migrate up")
 
-// Migration is one step of the schema.
+// Migration is one versioned change of the schema.
 type Migration struct {
 	Version   int64
 	Name      string
 	AppliedAt time.Time // zero if pending
 }
 
-// goose is the library at work on this database. On MySQL a row of its own keeps instances that migrate at the same
-// time apart; an embedded database has one user.
+// goose returns the migration library for this database.
 func (db *DB) goose() (*goose.Provider, error) {
 	files, err := fs.Sub(migrations.FS, db.dialect.name)
 	if err != nil {
 		return nil, err
 	}
-	if db.dialect.name == sqliteDialect.name {
-		return goose.NewProvider(goose.DialectSQLite3, db.sql, files)
-	}
-	locker, err := gooselock.NewMySQLTableLocker(gooselock.WithTableLockTimeout(200*time.Millisecond, 600))
+	options, err := db.dialect.migrationLock()
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectMySQL, db.patient().sql, files, goose.WithLocker(locker))
+	return goose.NewProvider(db.dialect.goose, db.forLongQueries().sql, files, options...)
 }
 
-// Migrate brings the schema up to date and returns the steps that it took. Several instances may call it at once.
+// Migrate applies all pending migrations and returns them. Several instances may call it at the same time.
 func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
 	p, err := db.goose()
 	if err != nil {
@@ -57,7 +52,7 @@ func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
 	return done, nil
 }
 
-// Migrations lists all steps, oldest first.
+// Migrations lists all migrations, oldest first.
 func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	p, err := db.goose()
 	if err != nil {
@@ -74,7 +69,7 @@ func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	return all, nil
 }
 
-// Migrated returns nil if the schema is up to date, ErrNotMigrated if it is not.
+// Migrated returns nil if no migration is pending, else ErrNotMigrated.
 func (db *DB) Migrated(ctx context.Context) error {
 	p, err := db.goose()
 	if err != nil {

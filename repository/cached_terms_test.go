@@ -10,56 +10,57 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestWhatTheLastTermsPromise(t *testing.T) {
+func TestTermsCache_Take(t *testing.T) {
 	const id = idgen.ID(7)
 	now := time.Now().UTC()
 	good := service.Terms{Total: 10, Stock: 5, UserLimit: 1, StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour)}
 	tests := []struct {
 		name   string
-		change func(*reading)
+		change func(*cachedTerms)
 		orders int
 		want   bool
 	}{
-		{"enough", func(*reading) {}, 5, true},
-		{"too few units", func(*reading) {}, 6, false},
-		{"too old", func(l *reading) { l.read = l.read.Add(-hintAge - time.Millisecond) }, 1, false},
-		{"a limit above one", func(l *reading) { l.UserLimit = 2 }, 1, false},
-		{"not yet open", func(l *reading) { l.StartsAt = now.Add(time.Minute) }, 1, false},
-		{"closed since", func(l *reading) { l.EndsAt, l.read = now.Add(10*time.Millisecond), l.read.Add(-20*time.Millisecond) }, 1, false},
+		{"enough", func(*cachedTerms) {}, 5, true},
+		{"too few units", func(*cachedTerms) {}, 6, false},
+		{"too old", func(c *cachedTerms) { c.read = c.read.Add(-maxTermsAge - time.Millisecond) }, 1, false},
+		{"a limit above one", func(c *cachedTerms) { c.UserLimit = 2 }, 1, false},
+		{"not yet open", func(c *cachedTerms) { c.StartsAt = now.Add(time.Minute) }, 1, false},
+		{"closed since", func(c *cachedTerms) {
+			c.EndsAt, c.read = now.Add(10*time.Millisecond), c.read.Add(-20*time.Millisecond)
+		}, 1, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var h hints
-			last := reading{Terms: good, at: now, read: time.Now()}
+			var cache termsCache
+			last := cachedTerms{Terms: good, at: now, read: time.Now()}
 			tt.change(&last)
-			h.learn(id, last)
-			at, got := h.promises(id, tt.orders)
+			cache.put(id, last)
+			at, got := cache.take(id, tt.orders)
 			if got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
-			if got && (at.Before(now.Truncate(time.Millisecond)) || at.After(now.Add(hintAge)) || at.Nanosecond()%1e6 != 0) {
+			if got && (at.Before(now.Truncate(time.Millisecond)) || at.After(now.Add(maxTermsAge)) || at.Nanosecond()%1e6 != 0) {
 				t.Errorf("it is %s, by terms of %s", at, now)
 			}
-			h.forget(id)
-			if _, still := h.promises(id, 1); still {
-				t.Error("it was not forgotten")
+			if _, still := cache.take(id, 1); still {
+				t.Error("the terms can be taken twice")
 			}
 		})
 	}
 }
 
-func TestHintsAreBounded(t *testing.T) {
-	var h hints
-	for i := range idgen.ID(3 * mostHints) {
-		h.learn(i+1, reading{})
+func TestTermsCache_Bounded(t *testing.T) {
+	var cache termsCache
+	for i := range idgen.ID(3 * maxCachedTerms) {
+		cache.put(i+1, cachedTerms{})
 	}
-	if n := len(h.byVoucher); n > mostHints {
-		t.Errorf("%d are remembered", n)
+	if n := len(cache.byVoucher); n > maxCachedTerms {
+		t.Errorf("%d are cached", n)
 	}
 }
 
-// What the last commit has left is a hint. Whatever another instance did since, the next order gets the database's verdict.
-func TestAnotherInstanceBetweenTwoBatches(t *testing.T) {
+// Cached terms are hints. Whatever another instance did since, the next order gets the database's verdict.
+func TestPlace_AnotherInstanceBetweenTwoBatches(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
@@ -126,8 +127,8 @@ func TestAnotherInstanceBetweenTwoBatches(t *testing.T) {
 	})
 }
 
-// An hour that nobody noticed, as of a machine that slept, or a clock that was set: orders are dated by the database.
-func TestAHintOfAnotherTime(t *testing.T) {
+// The machine slept, or a clock was set: orders get the database's time all the same.
+func TestPlace_CachedTermsOfAnotherTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -139,7 +140,7 @@ func TestAHintOfAnotherTime(t *testing.T) {
 					t.Fatal(err)
 				}
 				orders := NewOrders(db)
-				orders.hints.learn(voucher, reading{Terms: terms, at: now.Add(off), read: time.Now()})
+				orders.cached.put(voucher, cachedTerms{Terms: terms, at: now.Add(off), read: time.Now()})
 				p := placement(voucher, 1, "")
 				orders.Place(t.Context(), voucher, []*service.Placement{p})
 				if p.Err != nil || p.Order.CreatedAt.Sub(now).Abs() > time.Minute {

@@ -1,0 +1,128 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/service"
+	"seckill/service/idgen"
+)
+
+// The reasons not to commit the transaction that places orders, although the database did not fail.
+var (
+	errTooMany        = errors.New("the orders are larger than the server's max_allowed_packet")
+	errRefusedByIndex = errors.New("a unique index refused some of the orders")
+	errNoUnit         = errors.New("the guard refused the units")
+)
+
+// orderBytes is more than an order and its event take in a message.
+const orderBytes = 1 << 10
+
+// placeAll places all of the orders in one transaction, or none: orders, their events, and last the stock row, so that
+// its lock is held for the shortest time.
+func (s *Orders) placeAll(ctx context.Context, voucherID idgen.ID, orders []*service.Placement, now time.Time) error {
+	if len(orders) > s.db.maxOrders {
+		return errTooMany
+	}
+	events := make([]event, len(orders))
+	for i, p := range orders {
+		p.Order.Status, p.Order.CloseReason, p.Order.Version = service.Pending, 0, 1
+		p.Order.CreatedAt, p.Order.PayBy = now, now.Add(p.PayWithin)
+		events[i] = event{id: p.EventID, trace: p.TraceParent, OrderEvent: service.NewOrderEvent(service.OrderCreated, &p.Order, now)}
+	}
+	if !s.db.dialect.multiStatement || !guardIsOneStatement {
+		return s.db.inTx(ctx, func(tx *gorm.DB) error { return s.placeByStatements(tx, voucherID, orders, events, now) })
+	}
+	var after cachedTerms
+	err := s.db.inTx(ctx, func(tx *gorm.DB) (err error) {
+		after, err = s.placeInOneMessage(ctx, tx, voucherID, orders, events, now)
+		return err
+	})
+	if err == nil {
+		s.cached.put(voucherID, after)
+	}
+	return err
+}
+
+// placeByStatements sends the statements of the transaction one after the other.
+func (s *Orders) placeByStatements(tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) error {
+	insert, args := s.insertOrders(orders, now)
+	inserted := tx.Exec(insert, args...)
+	switch {
+	case inserted.Error != nil:
+		return inserted.Error
+	case int(inserted.RowsAffected) != len(orders):
+		return errRefusedByIndex
+	}
+	if err := appendEvents(tx, events, now); err != nil {
+		return err
+	}
+	taken, err := takeUnits(tx, s.db.dialect, voucherID, len(orders), now)
+	if err == nil && !taken {
+		err = errNoUnit
+	}
+	return err
+}
+
+const (
+	// messageTimeout bounds a message, including its wait for the stock row. A query that is killed between two statements
+	// gets no answer at all (seen with MySQL 9.7 and MariaDB 10.11): the connection is closed then, and the batch tried again.
+	messageTimeout = lockWait + time.Second
+	// longAgo is more time than passes between the reading of the clock and the stock row, unless the machine slept in
+	// between or the database's clock was set. The orders' times would be wrong then.
+	longAgo = 2 * lockWait
+)
+
+// placeInOneMessage sends the statements of the transaction as one message, for one round trip instead of five: a batch
+// would wait for them longer than the server works. It raises the throughput by half. The last statement reads what
+// became of the others, and the terms for the next batch.
+func (s *Orders) placeInOneMessage(ctx context.Context, tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) (after cachedTerms, err error) {
+	insert, args := s.insertOrders(orders, now)
+	insertEvents, eventArgs, err := insertEvents(events, now)
+	if err != nil {
+		return after, err
+	}
+	takeUnits, unitArgs := takeUnitsStatement(s.db.dialect, voucherID, len(orders), now)
+	message := insert + "; SET @inserted = ROW_COUNT(); " + insertEvents + "; " + takeUnits + " AND @inserted = ?; " +
+		"SELECT @inserted, ROW_COUNT(), total, stock, placed, user_limit, starts_at, ends_at, " + s.db.dialect.nowLate +
+		" FROM voucher_stock WHERE voucher_id = ?"
+	args = append(append(append(args, eventArgs...), unitArgs...), len(orders), int64(voucherID))
+
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
+	rows, err := tx.Statement.ConnPool.QueryContext(ctx, message, args...)
+	if err != nil {
+		return after, err
+	}
+	var inserted, taken int
+	var row stockRow
+	if rows.Next() {
+		err = rows.Scan(&inserted, &taken, &row.Total, &row.Stock, &row.Placed, &row.UserLimit, &row.StartsAt, &row.EndsAt, &row.ReadAt)
+	}
+	err = errors.Join(err, rows.Err(), rows.Close())
+	after = cachedTerms{Terms: row.terms(), at: row.ReadAt.Time, read: time.Now()}
+	switch {
+	case err != nil:
+		return after, err
+	case inserted != len(orders):
+		return after, errRefusedByIndex
+	case taken != 1, now.After(after.at), after.at.Sub(now) > longAgo:
+		return after, errNoUnit // or taken at a wrong time: the terms have to be read
+	}
+	return after, nil
+}
+
+// insertOrders inserts orders, but for those that a unique index refuses.
+func (s *Orders) insertOrders(orders []*service.Placement, createdAt any) (sql string, args []any) {
+	args = make([]any, 0, 10*len(orders))
+	for _, p := range orders {
+		o := &p.Order
+		args = append(args, int64(o.ID), int64(o.VoucherID), int64(o.UserID), slotOf(p), o.RequestID,
+			int64(o.Status), o.Version, o.PriceCents, createdAt, o.PayBy)
+	}
+	return insertInto("voucher_order", len(orders), "id", "voucher_id", "user_id", "slot", "request_id",
+		"status", "version", "price_cents", "created_at", "pay_by") + s.db.dialect.orSkip("voucher_order", "id"), args
+}
