@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -18,82 +17,81 @@ type backend struct {
 	session *session
 }
 
-// Acquire implements lockcore.Backend.
+// Acquire implements lockcore.Backend. When its node disappears, it queues again with another one.
 func (b *backend) Acquire(ctx context.Context, h *lockcore.Hold) (lockcore.Grant, error) {
 	for {
-		g, err := b.attempt(ctx, h)
+		g, err := b.try(ctx, h)
 		if err == nil {
 			return g, nil
 		}
 		if !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrSessionExpired) {
 			return nil, err
 		}
-		// The node is gone, with its session or by somebody's hand. Queue again, with another node.
 	}
 }
 
-// attempt queues with a new node until it is the first.
-func (b *backend) attempt(ctx context.Context, h *lockcore.Hold) (*grant, error) {
+// try queues with a new node until it is the first.
+func (b *backend) try(ctx context.Context, h *lockcore.Hold) (*grant, error) {
 	n := newNode(b.session, b.config.Root, h.Key)
-	by := time.Now().Add(h.Settings.Timeout)
+	deadline := time.Now().Add(h.Settings.Timeout)
 	if h.Settings.Try {
-		if taken, err := n.taken(ctx, by); err != nil || taken {
-			return nil, cmp.Or(err, lock.ErrHeld)
+		if holder, err := n.first(ctx, deadline); err != nil {
+			return nil, err
+		} else if holder != "" {
+			return nil, lock.ErrHeld
 		}
 	}
-	under, err := n.create(ctx, by)
-	if err != nil {
-		b.abandon(h, n, under)
+	if r, err := n.create(ctx, deadline); err != nil {
+		b.abandon(h, n, r)
 		return nil, err
 	}
-	g, err := b.queue(ctx, h, n)
+	g, err := b.waitUntilFirst(ctx, h, n)
 	if err != nil {
 		b.abandon(h, n, nil)
 		return nil, err
 	}
-	b.session.enlist(h)
-	if n.owner != b.session.SessionID() { // it expired before the hold was on the list
-		b.session.strike(h)
+	b.session.register(h)
+	if n.owner != b.session.SessionID() { // the session expired before h was registered
+		b.session.unregister(h)
 		return nil, zk.ErrSessionExpired
 	}
 	return g, nil
 }
 
-// queue waits until n is the first.
-func (b *backend) queue(ctx context.Context, h *lockcore.Hold, n *node) (*grant, error) {
+func (b *backend) waitUntilFirst(ctx context.Context, h *lockcore.Hold, n *node) (*grant, error) {
 	for {
 		sent := time.Now()
-		before, err := n.place(ctx, sent.Add(h.Settings.Timeout))
+		before, err := n.predecessor(ctx, sent.Add(h.Settings.Timeout))
 		if err != nil {
 			return nil, err
 		}
 		if before == "" {
-			return &grant{node: n, hold: h, until: b.until(h, sent)}, nil
+			return &grant{node: n, hold: h, validUntil: b.validUntil(h, sent)}, nil
 		}
 		if h.Settings.Try {
 			return nil, lock.ErrHeld
 		}
-		if err := b.watch(ctx, h, n.parent+"/"+before); err != nil {
+		if err := b.waitForDeletion(ctx, h, n.parent+"/"+before); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// until returns how long a lock can be trusted that was seen at that time.
-func (b *backend) until(h *lockcore.Hold, sent time.Time) time.Time {
-	until := b.session.trusted(sent)
-	if d := h.Settings.Lease; d > 0 && until.After(sent.Add(d)) {
-		until = sent.Add(d)
+// validUntil returns until when a lock can be trusted that the server confirmed after the given time.
+func (b *backend) validUntil(h *lockcore.Hold, sent time.Time) time.Time {
+	until := b.session.validUntil(sent)
+	if explicit := sent.Add(h.Settings.Lease); h.Settings.Lease > 0 && explicit.Before(until) {
+		return explicit
 	}
 	return until
 }
 
-// watch returns when it is worth looking again: when the node before has gone, and otherwise at each poll, should the
-// watch have been lost.
-func (b *backend) watch(ctx context.Context, h *lockcore.Hold, before string) error {
-	gone, err := retry(ctx, b.session, time.Now().Add(h.Settings.Timeout), func() (<-chan zk.Event, error) {
-		_, _, gone, err := b.session.GetW(before)
-		return gone, err
+// waitForDeletion returns when the node at path is deleted, and at each poll, in case the watch was lost.
+func (b *backend) waitForDeletion(ctx context.Context, h *lockcore.Hold, path string) error {
+	deadline := time.Now().Add(h.Settings.Timeout)
+	deleted, err := repeat(ctx, b.session, deadline, func() (<-chan zk.Event, error) {
+		_, _, events, err := b.session.GetW(path)
+		return events, err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
@@ -101,53 +99,53 @@ func (b *backend) watch(ctx context.Context, h *lockcore.Hold, before string) er
 	if err != nil {
 		return err
 	}
-	return lockcore.Wait(ctx, h, gone, b.config.Poll)
+	return lockcore.Wait(ctx, h, deleted, b.config.Poll)
 }
 
-// abandon removes a node that is not wanted any more, or that may come into being until under is closed.
-func (b *backend) abandon(h *lockcore.Hold, n *node, under pending) {
-	if under == nil {
-		if err := n.remove(); errors.Is(err, lock.ErrUnavailable) {
+// abandon removes a node that is no longer wanted. A running request may still create it.
+func (b *backend) abandon(h *lockcore.Hold, n *node, r running) {
+	if r == nil {
+		if errors.Is(n.remove(), lock.ErrUnavailable) {
 			h.ReleaseLater(n.remove)
 		}
 		return
 	}
 	h.ReleaseLater(func() error {
 		select {
-		case <-under: // the client ends it at the latest when it finds the connection dead
+		case <-r: // at the latest when the client finds the connection dead
 			return n.remove()
-		case <-h.Closed(): // the session's end removes the node
-			return nil
+		case <-h.Closed():
+			return nil // the end of the session removes the node
 		}
 	})
 }
 
 // grant is a lock in ZooKeeper.
 type grant struct {
-	node  *node
-	hold  *lockcore.Hold
-	until time.Time
+	node       *node
+	hold       *lockcore.Hold
+	validUntil time.Time
 }
 
 // Token implements lockcore.Grant.
 func (g *grant) Token() (uint64, bool) { return g.node.token, true }
 
 // ValidUntil implements lockcore.Grant.
-func (g *grant) ValidUntil() time.Time { return g.until }
+func (g *grant) ValidUntil() time.Time { return g.validUntil }
 
-// Renew implements lockcore.Grant: an answer from the server is what prolongs the session.
-func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
+// Renew implements lockcore.Grant. An answer from the server shows that the session is alive.
+func (g *grant) Renew(ctx context.Context, deadline time.Time) (time.Time, error) {
 	sent := time.Now()
-	return g.node.session.trusted(sent), lostOr(g.node.identify(ctx, by))
+	return g.node.session.validUntil(sent), asLost(g.node.readStat(ctx, deadline))
 }
 
-// SetDepth implements lockcore.Grant. ZooKeeper doesn't know the depth, but whether the node is there.
-func (g *grant) SetDepth(ctx context.Context, _ int, by time.Time) error {
-	return lostOr(g.node.identify(ctx, by))
+// SetDepth implements lockcore.Grant. ZooKeeper does not store the depth; the request checks that the node exists.
+func (g *grant) SetDepth(ctx context.Context, _ int, deadline time.Time) error {
+	return asLost(g.node.readStat(ctx, deadline))
 }
 
 // Release implements lockcore.Grant.
 func (g *grant) Release() error {
-	g.node.session.strike(g.hold)
+	g.node.session.unregister(g.hold)
 	return g.node.remove()
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,15 +17,15 @@ import (
 	"seckill/service/lock"
 )
 
-// node is the node of one hold or waiter. Its name is made like Curator's, so that Curator's InterProcessMutex can share
-// the lock: "_c_", a random id, "-lock-" and ten digits. By the id it is found again when the answer to its creation was
-// lost.
+// node is the node of one holder or waiter. Its name has the form of Curator's names, so that Curator's InterProcessMutex
+// can share the lock: "_c_", a random id, "-lock-" and ten digits. The id finds the node when the answer to its creation
+// was lost.
 type node struct {
 	session *session
 	parent  string
 	id      string
-	name    string // with the digits, once it is known
-	owner   int64  // the session that it belongs to
+	name    string // the id and the digits; "" until it is known
+	owner   int64  // the session that the node belongs to
 	token   uint64
 }
 
@@ -36,47 +35,47 @@ func newNode(s *session, root, key string) *node {
 	return &node{session: s, parent: root + "/" + escape(key), id: "_c_" + rand.Text() + "-lock-"}
 }
 
-// escape makes key the name of a node. "." and ".." are no names.
+// escape makes key a valid name of a node. "." and ".." are not valid.
 func escape(key string) string {
 	return strings.ReplaceAll(url.PathEscape(key), ".", "%2E")
 }
 
 func (n *node) path() string { return n.parent + "/" + n.name }
 
-// create creates the node and reads who it belongs to. If its answer gets lost, it looks for the node by its id.
-func (n *node) create(ctx context.Context, by time.Time) (pending, error) {
+// create creates the node, and its parents if necessary, and reads its owner and token. When it returns a running
+// request, that request may still create the node.
+func (n *node) create(ctx context.Context, deadline time.Time) (running, error) {
 	for {
-		full, under, err := ask(ctx, n.session, by, func() (string, error) {
+		full, r, err := request(ctx, n.session, deadline, func() (string, error) {
 			return n.session.Create(n.parent+"/"+n.id, nil, zk.FlagEphemeralSequential, world)
 		})
-		switch {
-		case err == nil:
+		if isUnanswered(err) {
+			err = n.find(ctx, deadline)
+		} else if err == nil {
 			n.name = path.Base(full)
-			err = n.identify(ctx, by)
-		case errors.Is(err, zk.ErrNoNode):
-			err = n.createParents(ctx, by)
+		}
+		if err == nil {
+			err = n.readStat(ctx, deadline)
+		}
+		if errors.Is(err, zk.ErrNoNode) { // the parents do not exist, or the node was not created or is gone already
+			err = n.createParents(ctx, deadline)
 			if err == nil {
 				continue
 			}
-		case unanswered(err):
-			if err = n.find(ctx, by); err == nil {
-				err = n.identify(ctx, by)
-			}
 		}
-		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrSessionExpired) {
-			continue // not created, or gone already with its session
+		if !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrSessionExpired) {
+			return r, err
 		}
-		return under, err
 	}
 }
 
-// find looks for the node by its id. It returns ErrNoNode if it is not there.
-func (n *node) find(ctx context.Context, by time.Time) error {
-	children, err := n.siblings(ctx, by)
+// find looks for the node by its id. It returns zk.ErrNoNode if there is none.
+func (n *node) find(ctx context.Context, deadline time.Time) error {
+	siblings, err := n.siblings(ctx, deadline)
 	if err != nil {
 		return err
 	}
-	for _, name := range children {
+	for _, name := range siblings {
 		if strings.HasPrefix(name, n.id) {
 			n.name = name
 			return nil
@@ -85,10 +84,10 @@ func (n *node) find(ctx context.Context, by time.Time) error {
 	return zk.ErrNoNode
 }
 
-// identify reads the node's session and token. A node that belongs to an earlier session is no good, though it is still
-// visible: ErrNoNode.
-func (n *node) identify(ctx context.Context, by time.Time) error {
-	stat, err := retry(ctx, n.session, by, func() (*zk.Stat, error) {
+// readStat reads the node's owner and token. It returns zk.ErrNoNode for a node of an earlier session, which is useless
+// although it is still visible.
+func (n *node) readStat(ctx context.Context, deadline time.Time) error {
+	stat, err := repeat(ctx, n.session, deadline, func() (*zk.Stat, error) {
 		ok, stat, err := n.session.Exists(n.path())
 		if err == nil && !ok {
 			err = zk.ErrNoNode
@@ -105,19 +104,18 @@ func (n *node) identify(ctx context.Context, by time.Time) error {
 	return nil
 }
 
-// createParents creates the node that stands for the lock, and those above. It is a container, which the servers remove
-// when its last child is gone.
-func (n *node) createParents(ctx context.Context, by time.Time) error {
+// createParents creates the node that stands for the lock, and those above it. The lock's node is a container, which the
+// servers remove when its last child is gone.
+func (n *node) createParents(ctx context.Context, deadline time.Time) error {
 	for i := 1; i <= len(n.parent); i++ {
 		if i < len(n.parent) && n.parent[i] != '/' {
 			continue
 		}
-		each := n.parent[:i]
-		_, err := retry(ctx, n.session, by, func() (string, error) {
+		_, err := repeat(ctx, n.session, deadline, func() (string, error) {
 			if i < len(n.parent) {
-				return n.session.Create(each, nil, zk.FlagPersistent, world)
+				return n.session.Create(n.parent[:i], nil, zk.FlagPersistent, world)
 			}
-			return n.session.CreateContainer(each, nil, zk.FlagContainer, world)
+			return n.session.CreateContainer(n.parent, nil, zk.FlagContainer, world)
 		})
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return err
@@ -126,22 +124,22 @@ func (n *node) createParents(ctx context.Context, by time.Time) error {
 	return nil
 }
 
-// siblings returns the names of all nodes of the lock; none if there is no such lock.
-func (n *node) siblings(ctx context.Context, by time.Time) ([]string, error) {
-	children, err := retry(ctx, n.session, by, func() ([]string, error) {
+// siblings returns the names of all nodes of the lock. There are none if the lock does not exist.
+func (n *node) siblings(ctx context.Context, deadline time.Time) ([]string, error) {
+	siblings, err := repeat(ctx, n.session, deadline, func() ([]string, error) {
 		children, _, err := n.session.Children(n.parent)
 		return children, err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}
-	return children, err
+	return siblings, err
 }
 
-// place looks where the node stands. It returns ErrNoNode if it is gone, and otherwise the name of the node before it,
-// "" if it is the first.
-func (n *node) place(ctx context.Context, by time.Time) (before string, err error) {
-	children, err := n.siblings(ctx, by)
+// predecessor returns the name of the node before this one, or "" if this one is the first. It returns zk.ErrNoNode if
+// this one is gone.
+func (n *node) predecessor(ctx context.Context, deadline time.Time) (name string, err error) {
+	siblings, err := n.siblings(ctx, deadline)
 	if err != nil {
 		return "", err
 	}
@@ -150,68 +148,67 @@ func (n *node) place(ctx context.Context, by time.Time) (before string, err erro
 		return "", fmt.Errorf("zklock: the server named a node %q", n.name)
 	}
 	present, highest := false, -1
-	for _, name := range children {
-		at, ok := sequence(name)
-		switch {
-		case name == n.name:
+	for _, sibling := range siblings {
+		number, ok := sequence(sibling)
+		if sibling == n.name {
 			present = true
-		case ok && at < own && at > highest:
-			before, highest = name, at
+		} else if ok && number < own && number > highest {
+			name, highest = sibling, number
 		}
 	}
 	if !present || n.owner != n.session.SessionID() {
 		return "", zk.ErrNoNode
 	}
-	return before, nil
+	return name, nil
 }
 
-// taken reports whether there is a node of the lock at all.
-func (n *node) taken(ctx context.Context, by time.Time) (bool, error) {
-	children, err := n.siblings(ctx, by)
-	return slices.ContainsFunc(children, func(name string) bool {
-		_, ok := sequence(name)
-		return ok
-	}), err
+// first returns the name of the holder's node, or "" if the lock is free.
+func (n *node) first(ctx context.Context, deadline time.Time) (name string, err error) {
+	siblings, err := n.siblings(ctx, deadline)
+	lowest := -1
+	for _, sibling := range siblings {
+		if number, ok := sequence(sibling); ok && (lowest < 0 || number < lowest) {
+			name, lowest = sibling, number
+		}
+	}
+	return name, err
 }
 
 var lockName = regexp.MustCompile(`lock-(\d{10})$`)
 
-// sequence returns the number that the server gave to a node; false for nodes that are none of a lock.
-func sequence(name string) (int, bool) {
+// sequence returns the number that the server appended to a node's name. ok is false if the name is not that of a lock's
+// node.
+func sequence(name string) (number int, ok bool) {
 	m := lockName.FindStringSubmatch(name)
 	if m == nil {
 		return 0, false
 	}
-	n, err := strconv.Atoi(m[1])
-	return n, err == nil
+	number, err := strconv.Atoi(m[1])
+	return number, err == nil
 }
 
-// remove deletes the node, also one whose creation was never answered. It returns lock.ErrLost if it was gone.
+// remove deletes the node, even if the answer to its creation was lost. It returns lock.ErrLost if there was no node.
 func (n *node) remove() error {
-	ctx, by := context.Background(), time.Now().Add(n.session.removal)
+	ctx, deadline := context.Background(), time.Now().Add(n.session.removal)
 	if n.name == "" {
-		if err := n.find(ctx, by); err != nil {
-			return lostOr(err)
+		if err := n.find(ctx, deadline); err != nil {
+			return asLost(err)
 		}
 	}
-	_, _, err := ask(ctx, n.session, by, func() (struct{}, error) { return struct{}{}, n.session.Delete(n.path(), -1) })
-	if unanswered(err) {
-		err = n.removeAgain(ctx, by)
-	}
-	return lostOr(err)
+	attempts := 0
+	_, err := repeat(ctx, n.session, deadline, func() (struct{}, error) {
+		attempts++
+		err := n.session.Delete(n.path(), -1)
+		if attempts > 1 && errors.Is(err, zk.ErrNoNode) {
+			err = nil // the attempt whose answer was lost has deleted it
+		}
+		return struct{}{}, err
+	})
+	return asLost(err)
 }
 
-// removeAgain deletes the node after an attempt whose answer was lost: now its absence is no loss.
-func (n *node) removeAgain(ctx context.Context, by time.Time) error {
-	_, err := retry(ctx, n.session, by, func() (struct{}, error) { return struct{}{}, n.session.Delete(n.path(), -1) })
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	return err
-}
-
-// lostOr translates the end of a node.
-func lostOr(err error) error {
+// asLost turns the errors that mean that the node is gone into lock.ErrLost.
+func asLost(err error) error {
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrSessionExpired) {
 		return lock.ErrLost
 	}

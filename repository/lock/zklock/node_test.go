@@ -31,11 +31,11 @@ func TestGhostIsNotBelieved(t *testing.T) {
 	if err := n.find(t.Context(), by); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.identify(t.Context(), by); !errors.Is(err, zk.ErrNoNode) {
-		t.Errorf("identify: %v, want ErrNoNode", err)
+	if err := n.readStat(t.Context(), by); !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("readStat: %v, want ErrNoNode", err)
 	}
-	if before, err := n.place(t.Context(), by); !errors.Is(err, zk.ErrNoNode) {
-		t.Errorf("place: %q, %v, want ErrNoNode", before, err)
+	if before, err := n.predecessor(t.Context(), by); !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("predecessor: %q, %v, want ErrNoNode", before, err)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestNegotiatedTimeout(t *testing.T) {
 	}
 	defer s.close()
 	by := time.Now().Add(20 * time.Second)
-	if _, err := retry(context.Background(), s, by, func() ([]string, error) { c, _, err := s.Children("/"); return c, err }); err != nil {
+	if _, err := repeat(context.Background(), s, by, func() ([]string, error) { c, _, err := s.Children("/"); return c, err }); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.timeout(); got != time.Minute {

@@ -2,11 +2,11 @@ package zklock
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,56 +17,92 @@ import (
 	"seckill/service/lock/lockcore"
 )
 
-// session is the one session of a Locker. When it expires, the client starts another; what it kept is gone then.
+// session is the one session of a Locker. When it expires, the client starts another; the nodes of the old one are gone.
 type session struct {
 	*zk.Conn
-	asked      time.Duration // the timeout asked for
-	removal    time.Duration // bounds the removal of a node
-	negotiated atomic.Int64  // what the server granted, in ns
-	sent       atomic.Int64  // requests
+	asked    time.Duration // the timeout asked for
+	removal  time.Duration // bounds the removal of a node
+	granted  atomic.Int64  // the timeout that the server granted, in ms; 0 before the first connection
+	requests atomic.Int64  // number of requests sent
 
 	mu    sync.Mutex
-	holds map[*lockcore.Hold]struct{} // to be told of the end of the session
+	holds map[*lockcore.Hold]struct{} // locks to mark as lost when the session expires
 
-	closing sync.Once
-	ended   chan struct{} // closed when the client's goroutines are over
+	closeOnce sync.Once
+	closed    chan struct{} // closed when the client's goroutines have ended
 }
 
 func connect(c Config) (*session, error) {
-	s := &session{asked: c.Session, removal: c.Timeout, holds: map[*lockcore.Hold]struct{}{}, ended: make(chan struct{})}
-	conn, events, err := zk.Connect(c.Addrs, c.Session, zk.WithLogger((*listener)(s)), zk.WithHostProvider(new(hosts)),
-		zk.WithEventCallback(s.event))
+	s := &session{asked: c.Session, removal: c.Timeout, holds: map[*lockcore.Hold]struct{}{}, closed: make(chan struct{})}
+	conn, events, err := zk.Connect(c.Addrs, c.Session, zk.WithLogger(noLog{}), zk.WithHostProvider(new(hosts)),
+		zk.WithDialer(s.dial), zk.WithEventCallback(s.event))
 	if err != nil {
 		return nil, fmt.Errorf("zklock: %w", err)
 	}
 	s.Conn = conn
 	go func() {
-		defer close(s.ended)
-		for range events { // the callback gets them too; here is only seen when they end
+		defer close(s.closed)
+		for range events { // the callback has handled them
 		}
 	}()
 	return s, nil
 }
 
 func (s *session) close() {
-	s.closing.Do(s.Conn.Close)
-	<-s.ended
+	s.closeOnce.Do(s.Conn.Close)
+	<-s.closed
 }
 
-// timeout is after what silence the server may end the session.
+// noLog silences the client. Its errors also come back from its methods.
+type noLog struct{}
+
+func (noLog) Printf(string, ...any) {}
+
+// dial opens a connection that reads along which session timeout the server grants. The client has no method for it.
+func (s *session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &handshakeConn{Conn: conn, granted: &s.granted}, nil
+}
+
+// handshakeConn stores the timeout of the first answer on a connection. It is a ConnectResponse: length, protocol
+// version, timeout in ms, and more (zookeeper.jute in ZooKeeper's source).
+type handshakeConn struct {
+	net.Conn
+	granted *atomic.Int64
+	head    []byte // the first bytes of the answer
+}
+
+// Read implements net.Conn.
+func (c *handshakeConn) Read(p []byte) (int, error) {
+	const length = 12 // of what comes up to the timeout
+	n, err := c.Conn.Read(p)
+	if missing := length - len(c.head); n > 0 && missing > 0 {
+		c.head = append(c.head, p[:min(n, missing)]...)
+		if len(c.head) == length {
+			c.granted.Store(int64(binary.BigEndian.Uint32(c.head[8:])))
+		}
+	}
+	return n, err
+}
+
+// timeout returns after which silence the server may end the session.
 func (s *session) timeout() time.Duration {
-	if n := s.negotiated.Load(); n > 0 {
-		return min(s.asked, time.Duration(n))
+	if ms := s.granted.Load(); ms > 0 {
+		return min(s.asked, time.Duration(ms)*time.Millisecond)
 	}
 	return s.asked
 }
 
-// trusted returns until when the session stands, for sure, if the server answered what was sent at that time.
-func (s *session) trusted(sent time.Time) time.Time {
-	return sent.Add(s.timeout() - s.timeout()/10) // its clock may be faster, and the holder takes a while to notice
+// validUntil returns until when the session exists for sure, if the server answered a request that was sent at the given
+// time. A tenth is subtracted because the server's clock may be faster.
+func (s *session) validUntil(sent time.Time) time.Time {
+	return sent.Add(s.timeout() - s.timeout()/10)
 }
 
-// event is called by the client, which waits for it.
+// event marks all locks as lost when the session expires. The client waits until it returns.
 func (s *session) event(e zk.Event) {
 	if e.Type != zk.EventSession || e.State != zk.StateExpired {
 		return
@@ -80,32 +116,21 @@ func (s *session) event(e zk.Event) {
 	}
 }
 
-func (s *session) enlist(h *lockcore.Hold) {
+// register makes h lost when the session expires.
+func (s *session) register(h *lockcore.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holds[h] = struct{}{}
 }
 
-func (s *session) strike(h *lockcore.Hold) {
+func (s *session) unregister(h *lockcore.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.holds, h)
 }
 
-// listener is the client's logger. The client tells the timeout that was granted to nobody else.
-type listener session
-
-// Printf implements zk.Logger.
-func (l *listener) Printf(format string, args ...any) {
-	if strings.HasPrefix(format, "authenticated:") && len(args) == 2 {
-		if ms, ok := args[1].(int32); ok {
-			l.negotiated.Store(int64(ms) * int64(time.Millisecond))
-		}
-	}
-}
-
-// hosts gives the servers out in turn. Unlike the client's own provider it lets a server be tried again at once after a
-// connection is lost; a round in which none was reached is followed by the client's pause of a second.
+// hosts returns the servers in turn. Unlike the client's own provider, it tries a server again at once after its
+// connection was lost. After a round in which no server was reached, the client pauses for a second.
 type hosts struct {
 	mu      sync.Mutex
 	servers []string
@@ -141,55 +166,52 @@ func (h *hosts) Connected() {
 	h.tried = 0
 }
 
-// pending is a request that may still be under way; closed when it is not.
-type pending <-chan struct{}
+// running is closed when a request has ended that was not waited for; nil if there is none.
+type running <-chan struct{}
 
-// ask calls f, which blocks for as long as the client likes, until by at the latest. If it takes longer, or ctx ends,
-// the request goes on by itself.
-func ask[T any](ctx context.Context, s *session, by time.Time, f func() (T, error)) (result T, under pending, err error) {
+// request calls f, which sends one request, and waits for its answer until the deadline or the end of ctx. After that,
+// the client goes on with the request.
+func request[T any](ctx context.Context, s *session, deadline time.Time, f func() (T, error)) (result T, r running, err error) {
 	type answer struct {
 		result T
 		err    error
 	}
-	s.sent.Add(1)
+	s.requests.Add(1)
 	answers, done := make(chan answer, 1), make(chan struct{})
 	go func() {
 		defer close(done)
 		result, err := f()
 		answers <- answer{result, err}
 	}()
-	timer := time.NewTimer(time.Until(by))
-	defer timer.Stop()
 	select {
 	case a := <-answers:
 		return a.result, nil, a.err
 	case <-ctx.Done():
 		return result, done, lockcore.Ended(ctx)
-	case <-timer.C:
+	case <-time.After(time.Until(deadline)):
 		return result, done, fmt.Errorf("%w: no answer in time", lock.ErrUnavailable)
 	}
 }
 
-// retry asks again until there is an answer, which is right for what may be repeated.
-func retry[T any](ctx context.Context, s *session, by time.Time, f func() (T, error)) (T, error) {
+// repeat sends a request again while its answer is lost. f must be safe to repeat.
+func repeat[T any](ctx context.Context, s *session, deadline time.Time, f func() (T, error)) (T, error) {
+	const pause = 10 * time.Millisecond // the client connects again meanwhile
 	for {
-		result, _, err := ask(ctx, s, by, f)
-		if !unanswered(err) {
+		result, _, err := request(ctx, s, deadline, f)
+		if !isUnanswered(err) {
 			return result, err
 		}
-		if time.Until(by) < pauseBetween {
+		if time.Until(deadline) < pause {
 			return result, fmt.Errorf("%w: %w", lock.ErrUnavailable, err)
 		}
-		time.Sleep(pauseBetween)
+		time.Sleep(pause)
 	}
 }
 
-// pauseBetween is how long to wait before asking again; the client is about to connect again meanwhile.
-const pauseBetween = 10 * time.Millisecond
-
-// unanswered reports whether err means that the connection was lost, so that the outcome is unknown. The client passes
-// on what the network said to the request that met the loss, and errors of its own to those behind it.
-func unanswered(err error) bool {
+// isUnanswered reports whether the connection was lost before the answer came, so that the outcome is unknown. The
+// request that met the loss gets the network's error, the requests behind it get errors of the client.
+func isUnanswered(err error) bool {
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, zk.ErrConnectionClosed) ||
+		errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
