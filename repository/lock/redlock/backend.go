@@ -48,30 +48,31 @@ func (b *backend) Acquire(ctx context.Context, h *lockcore.Hold) (lockcore.Grant
 	}
 }
 
-// grant is a lock on a majority, or what may become one.
+// grant is a lock on a majority of the servers, or the attempt to get it.
 type grant struct {
-	backend  *backend
-	mutex    *redsync.Mutex
-	validity time.Duration // required
-	budget   time.Duration
+	backend     *backend
+	mutex       *redsync.Mutex
+	minValidity time.Duration
+	budget      time.Duration
 }
 
 func (b *backend) newGrant(h *lockcore.Hold) *grant {
-	lease, validity := b.config.Lease, b.config.MinValidity
+	lease, minValidity := b.config.Lease, b.config.MinValidity
 	if d := h.Settings.Lease; d > 0 {
-		lease, validity = d, d/2
+		lease, minValidity = d, d/2
 	}
 	budget := min(b.config.Budget, h.Settings.Timeout)
-	return &grant{backend: b, validity: validity, budget: budget, mutex: b.sync.NewMutex(h.Key,
+	return &grant{backend: b, minValidity: minValidity, budget: budget, mutex: b.sync.NewMutex(h.Key,
 		redsync.WithExpiry(lease),
 		redsync.WithTries(1),
 		redsync.WithDriftFactor(0.01),
 		redsync.WithTimeoutFactor(float64(budget)/float64(lease)),
-		// Not WithSetNXOnExtend: to take a lock anew is not to extend it.
+		// Not WithSetNXOnExtend: it would take a lost lock again, and report that as an extension.
 	)}
 }
 
-// try asks all nodes once. What was got in vain is freed on a context of its own; so is a lock with too little left.
+// try asks all servers once. It ignores the end of ctx, so redsync can release what a failed attempt got. A lock with too
+// little validity left is released again.
 func (g *grant) try(ctx context.Context, h *lockcore.Hold) error {
 	err := g.mutex.TryLockContext(context.WithoutCancel(ctx))
 	if err != nil {
@@ -80,21 +81,21 @@ func (g *grant) try(ctx context.Context, h *lockcore.Hold) error {
 		}
 		return fmt.Errorf("%w: %w", lock.ErrUnavailable, err)
 	}
-	if left := time.Until(g.mutex.Until()); left < g.validity {
+	if left := time.Until(g.mutex.Until()); left < g.minValidity {
 		h.ReleaseLater(g.Release)
-		return fmt.Errorf("%w: of the lease only %v were left", lock.ErrUnavailable, left)
+		return fmt.Errorf("%w: only %v of the lease were left", lock.ErrUnavailable, left)
 	}
 	return nil
 }
 
-// votes counts the nodes that said that the lock is another's, or gone, and those that did not answer.
+// votes counts the servers that answered that the lock belongs to another or is gone, and those that did not answer.
 func votes(err error) (refused, failed int) {
 	switch e := err.(type) {
 	case *redsync.RedisError:
 		return 0, 1
 	case *redsync.ErrNodeTaken:
 		return 1, 0
-	case *redsync.ErrTaken: // a majority, and redsync says no more
+	case *redsync.ErrTaken: // from a majority; redsync does not report the others
 		return len(e.Nodes), 0
 	case interface{ Unwrap() []error }:
 		for _, each := range e.Unwrap() {
@@ -109,36 +110,36 @@ func votes(err error) (refused, failed int) {
 	return 0, 0
 }
 
-// Token implements lockcore.Grant: there is none. Independent servers have no common order to number grants by.
+// Token implements lockcore.Grant. There is none: independent servers have no common order to number grants by.
 func (g *grant) Token() (uint64, bool) { return 0, false }
 
 // ValidUntil implements lockcore.Grant.
 func (g *grant) ValidUntil() time.Time { return g.mutex.Until() }
 
 // Renew implements lockcore.Grant.
-func (g *grant) Renew(ctx context.Context, by time.Time) (time.Time, error) {
-	ctx, cancel := context.WithDeadline(ctx, sooner(by, time.Now().Add(g.budget)))
+func (g *grant) Renew(ctx context.Context, deadline time.Time) (time.Time, error) {
+	ctx, cancel := g.limit(ctx, deadline)
 	defer cancel()
 	ok, err := g.mutex.ExtendContext(ctx)
 	if ok {
 		return g.mutex.Until(), nil
 	}
-	return time.Time{}, g.verdict(err)
+	return time.Time{}, g.withoutMajority(err)
 }
 
-// SetDepth implements lockcore.Grant. The nodes don't know the depth, but whether the lock is there.
-func (g *grant) SetDepth(ctx context.Context, _ int, by time.Time) error {
-	asked, cancel := context.WithDeadline(context.WithoutCancel(ctx), sooner(by, time.Now().Add(g.budget)))
+// SetDepth implements lockcore.Grant. The servers do not store the depth; the request checks that the lock exists.
+func (g *grant) SetDepth(ctx context.Context, _ int, deadline time.Time) error {
+	limited, cancel := g.limit(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	//lint:ignore SA1019 Until knows only this process's side; here the nodes are asked, and the deadline is checked apart
-	ok, err := g.mutex.ValidContext(asked)
+	//lint:ignore SA1019 Until, its replacement, does not ask the servers
+	ok, err := g.mutex.ValidContext(limited)
 	if ended := lockcore.Ended(ctx); ended != nil {
 		return ended
 	}
 	if ok {
 		return nil
 	}
-	return g.verdict(err)
+	return g.withoutMajority(err)
 }
 
 // Release implements lockcore.Grant.
@@ -149,12 +150,17 @@ func (g *grant) Release() error {
 	if ok {
 		return nil
 	}
-	return g.verdict(err)
+	return g.withoutMajority(err)
 }
 
-// verdict is what an answer without a majority means: the lock is lost if so many nodes say that it is not ours that the
-// others are no majority; otherwise that is unknown.
-func (g *grant) verdict(err error) error {
+// limit bounds ctx by the deadline and by the budget.
+func (g *grant) limit(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, min(g.budget, time.Until(deadline)))
+}
+
+// withoutMajority returns what an answer without a majority means. The lock is lost if so many servers refused that the
+// others are no majority. Otherwise it is unknown whether the lock is still there.
+func (g *grant) withoutMajority(err error) error {
 	if refused, _ := votes(err); refused > g.backend.nodes-g.backend.quorum() {
 		return lock.ErrLost
 	}
@@ -162,10 +168,3 @@ func (g *grant) verdict(err error) error {
 }
 
 func (b *backend) quorum() int { return b.nodes/2 + 1 }
-
-func sooner(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}

@@ -1,11 +1,13 @@
-// Package redlock keeps locks on a majority of independent Redis servers, by the algorithm that Redis calls Redlock, as
-// github.com/go-redsync/redsync implements it: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+// Package redlock keeps locks on a majority of independent Redis servers. It uses github.com/go-redsync/redsync, an
+// implementation of the Redlock algorithm: https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 //
-// It survives the loss of a minority of its servers. It does not survive what breaks its assumptions about time: a
-// holder that is paused past its lease, or clocks that jump on a majority. It has no fencing tokens.
+// It survives the loss of a minority of its servers. It does not survive a holder that pauses longer than its lease, or
+// clocks that jump on a majority of the servers. It has no fencing tokens.
 package redlock
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -17,7 +19,7 @@ import (
 	"seckill/service/lock/lockcore"
 )
 
-// Config says where the servers are, and tunes the Locker. The zero value of each field that has a default stands for it.
+// Config says where the servers are, and tunes the Locker. Zero selects the default of a field that has one.
 type Config struct {
 	// Addrs are the three to nine servers, independent of each other: no replication between them.
 	Addrs    []string
@@ -26,36 +28,30 @@ type Config struct {
 	DB       int
 	TLS      *tls.Config
 
-	// Lease is how long a lock outlives its last renewal. It is renewed at a third of that. Default 30 s.
+	// Lease is how long a lock outlives its last renewal. A third of it is the interval of renewals. Default 30 s.
 	Lease time.Duration
-	// Budget is how long one server may take to answer. The servers are asked at the same time, so a server that hangs
-	// costs this much at most, and then nothing for a while. Default 50 ms.
+	// Budget is how long one server may take to answer. All servers are asked at the same time, so a hung server costs
+	// at most this, and then nothing for a second. Default 50 ms.
 	Budget time.Duration
-	// MinValidity is how much of the lease must be left when the lock is granted; a lock with less is given back.
+	// MinValidity is how much of the lease must be left when the lock is granted. A lock with less is released again.
 	// Default: half of the lease.
 	MinValidity time.Duration
-	// Quarantine is how long a server is not counted after its start, in whole seconds, because it may have forgotten
-	// locks that are still trusted. Default: the lease. Negative: none, for servers that store each write before they
-	// answer.
+	// Quarantine is how long a server does not count after its start, in whole seconds, because it may have forgotten
+	// locks that are still trusted. Default: the lease. Negative: none, for servers that store each write durably
+	// before they answer.
 	Quarantine time.Duration
 }
 
 func (c Config) withDefaults() Config {
-	orElse := func(d *time.Duration, def time.Duration) {
-		if *d == 0 {
-			*d = def
-		}
-	}
-	orElse(&c.Lease, 30*time.Second)
-	orElse(&c.Budget, 50*time.Millisecond)
-	orElse(&c.MinValidity, c.Lease/2)
-	orElse(&c.Quarantine, c.Lease)
+	c.Lease = cmp.Or(c.Lease, 30*time.Second)
+	c.Budget = cmp.Or(c.Budget, 50*time.Millisecond)
+	c.MinValidity = cmp.Or(c.MinValidity, c.Lease/2)
+	c.Quarantine = cmp.Or(c.Quarantine, c.Lease)
 	return c
 }
 
-// Locker is a lock.Locker over several Redis servers. Of each process, one goroutine at a time contends for a key; the
-// others queue, first come, first served. It finds out by asking, every few dozen milliseconds, that another process
-// has released a lock.
+// Locker is a lock.Locker over several Redis servers. One caller of each process contends for a key; the others queue in
+// the process, first come, first served. It polls every few dozen milliseconds for the release by another process.
 type Locker struct {
 	*lockcore.Core
 	nodes []*node
@@ -66,19 +62,17 @@ var _ lock.Locker = (*Locker)(nil)
 // New returns a Locker. It does not connect yet.
 func New(c Config) (*Locker, error) {
 	if n := len(c.Addrs); n < 3 || n > 9 {
-		return nil, fmt.Errorf("redlock: %d servers given, three to nine are needed", n)
+		return nil, fmt.Errorf("redlock: want three to nine servers, got %d", n)
 	}
 	c = c.withDefaults()
 	if c.MinValidity >= c.Lease {
-		return nil, errors.New("redlock: the minimal validity is not below the lease")
+		return nil, errors.New("redlock: the minimal validity must be less than the lease")
 	}
 	nodes := make([]*node, len(c.Addrs))
-	shared := &ward{nodes}
 	for i, addr := range c.Addrs {
-		nodes[i] = newNode(addr, c, shared)
+		nodes[i] = newNode(addr, c, nodes)
 	}
-	b := newBackend(c, nodes)
-	core := lockcore.New(b, lockcore.Options{Lease: c.Lease, Timeout: c.Budget, Queue: true})
+	core := lockcore.New(newBackend(c, nodes), lockcore.Options{Lease: c.Lease, Timeout: c.Budget, Queue: true})
 	return &Locker{Core: core, nodes: nodes}, nil
 }
 
@@ -91,4 +85,21 @@ func (l *Locker) Close() error {
 		}
 	}
 	return err
+}
+
+// Break takes the lock named key away from its holder, on a majority of the servers. It is for experiments: clocks that
+// jump ahead on these servers have the same effect.
+func (l *Locker) Break(ctx context.Context, key string) (err error) {
+	for _, n := range l.nodes[:len(l.nodes)/2+1] {
+		err = errors.Join(err, n.client.Del(ctx, key).Err())
+	}
+	return err
+}
+
+// Requests returns how many requests the Locker has sent to all servers together.
+func (l *Locker) Requests() (sum int64) {
+	for _, n := range l.nodes {
+		sum += n.requests.Load()
+	}
+	return sum
 }

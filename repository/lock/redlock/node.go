@@ -15,45 +15,49 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// node is one of the servers, as redsync sees it.
+// node is one of the servers, as a redsync pool.
 type node struct {
-	addr   string
-	client *redis.Client
-	pool   redsync.Pool
-	ward   *ward
-	sent   atomic.Int64 // requests
-	rest   atomic.Int64 // Unix ns: until then the node is left alone, since it did not answer in time
+	redsync.Pool
+	client   *redis.Client
+	cooldown cooldown
+	requests atomic.Int64 // number of requests sent
 }
 
-// ward is where nodes rest. There is room for a minority: if more don't answer, the fault may well be ours.
-type ward struct{ nodes []*node }
+// cooldown keeps requests away from a node for a moment after it failed to answer in time. Only a minority of the nodes may
+// be in cooldown: when more do not answer, the fault may well be on this side.
+type cooldown struct {
+	nodes []*node      // all nodes, this one included
+	until atomic.Int64 // Unix time in ns
+}
 
-func (w *ward) resting(now int64) int {
-	n := 0
-	for _, each := range w.nodes {
-		if now < each.rest.Load() {
-			n++
+const cooldownTime = time.Second
+
+func (c *cooldown) active() bool { return time.Now().UnixNano() < c.until.Load() }
+
+func (c *cooldown) start() {
+	active := 0
+	for _, n := range c.nodes {
+		if n.cooldown.active() {
+			active++
 		}
 	}
-	return n
+	if active < (len(c.nodes)-1)/2 {
+		c.until.Store(time.Now().Add(cooldownTime).UnixNano())
+	}
 }
 
-// resting is how long a node is left alone after it has hung.
-const resting = time.Second
+var errCooldown = errors.New("redlock: the server did not answer a moment ago")
 
-var errResting = errors.New("redlock: the server did not answer a moment ago")
-
-func newNode(addr string, c Config, w *ward) *node {
-	n := &node{addr: addr, ward: w}
-	n.client = redis.NewClient(&redis.Options{
+func newNode(addr string, c Config, nodes []*node) *node {
+	client := redis.NewClient(&redis.Options{
 		Addr:     addr,
 		Username: c.Username, Password: c.Password,
 		DB:         c.DB,
 		TLSConfig:  c.TLS,
 		ClientName: "seckill-redlock",
 
-		// The contexts of redsync bound each command; these bound what is done without one. A command is never sent
-		// again: the majority makes up for a lost one.
+		// Redsync's contexts bound each command; these timeouts bound the rest. A command is never sent again: the
+		// majority makes up for a lost one.
 		MaxRetries:            -1,
 		DialerRetries:         1,
 		DialTimeout:           c.Budget,
@@ -65,17 +69,17 @@ func newNode(addr string, c Config, w *ward) *node {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		OnConnect:                quarantine(c.Quarantine),
 	})
-	n.client.AddHook(n)
-	n.pool = goredis.NewPool(n.client)
+	n := &node{Pool: goredis.NewPool(client), client: client, cooldown: cooldown{nodes: nodes}}
+	client.AddHook(n)
 	return n
 }
 
 // Get implements redsync's Pool.
 func (n *node) Get(ctx context.Context) (redsync.Conn, error) {
-	if time.Now().UnixNano() < n.rest.Load() {
-		return nil, errResting
+	if n.cooldown.active() {
+		return nil, errCooldown
 	}
-	return n.pool.Get(ctx)
+	return n.Pool.Get(ctx)
 }
 
 // DialHook implements redis.Hook.
@@ -86,23 +90,24 @@ func (n *node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// ProcessHook implements redis.Hook: it counts, and takes notice of a command that was not answered in time.
+// ProcessHook implements redis.Hook. It counts commands, and starts the cooldown when one is not answered in time.
 func (n *node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		n.sent.Add(1)
+		n.requests.Add(1)
 		err := next(ctx, cmd)
-		var late interface{ Timeout() bool }
-		if errors.As(err, &late) && late.Timeout() {
-			if now := time.Now(); n.ward.resting(now.UnixNano()) < (len(n.ward.nodes)-1)/2 {
-				n.rest.Store(now.Add(resting).UnixNano())
-			}
+		if late, ok := errors.AsType[interface {
+			error
+			Timeout() bool
+		}](err); ok && late.Timeout() {
+			n.cooldown.start()
 		}
 		return err
 	}
 }
 
-// quarantine refuses connections to a server that started less than d ago. A restart ends all connections, so that it
-// is noticed. The delayed restart is part of the algorithm; here it does not depend on whoever restarts a server.
+// quarantine returns a hook that refuses connections to a server that started less than d ago. Every connection ends at
+// a restart, so none is missed. This is the delayed restart of the Redlock algorithm, without relying on the person who
+// restarts a server.
 func quarantine(d time.Duration) func(context.Context, *redis.Conn) error {
 	if d < 0 {
 		return nil
@@ -114,12 +119,12 @@ func quarantine(d time.Duration) func(context.Context, *redis.Conn) error {
 		}
 		_, after, _ := strings.Cut(info, "uptime_in_seconds:")
 		text, _, _ := strings.Cut(after, "\r")
-		up, err := strconv.Atoi(text)
+		seconds, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("redlock: the server does not say when it started: %w", err)
+			return fmt.Errorf("redlock: the server does not report its uptime: %w", err)
 		}
-		if up := time.Duration(up) * time.Second; up < d {
-			return fmt.Errorf("redlock: the server started %v ago, and is counted after %v", up, d)
+		if up := time.Duration(seconds) * time.Second; up < d {
+			return fmt.Errorf("redlock: the server started %v ago, and counts only after %v", up, d)
 		}
 		return nil
 	}
