@@ -24,11 +24,11 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// NewClient returns a client made for locks; the caller closes it. It does not connect yet, so that a program can start
-// while Redis is away.
+// NewClient returns a client for locks; the caller closes it. It does not connect yet, so that a program can start while
+// Redis is away.
 //
-// The client never sends a command again on its own: a retry that the caller doesn't know of can arrive after the lock
-// was given back. Locker retries by itself, with scripts that may be repeated.
+// The client never repeats a command: a repetition that the Locker does not know of could arrive after the lock was
+// released. The Locker repeats its scripts itself.
 func NewClient(c Config) (redis.UniversalClient, error) {
 	if len(c.Addrs) == 0 {
 		return nil, errors.New("redislock: no address given")

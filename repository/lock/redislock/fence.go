@@ -1,43 +1,38 @@
 package redislock
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 )
 
-// fenceKey is where the highest token granted is kept. Tokens rise over all locks together, so that one key is enough,
-// however many locks there are: counters of their own would outlive them by the million.
+// fenceKey stores the highest token granted. All locks share it, so that there is one such key, and not one that outlives
+// each of millions of locks.
 const fenceKey = "lock:fence"
 
-// fences names the fence of a lock. In a cluster a script's keys have to be in one hash slot, so there is a fence for
-// each slot in use, 16,384 at most.
+// fences names the fence of a lock. In a cluster all keys of a script must be in one hash slot, so there is a fence for
+// each slot in use.
 type fences struct {
 	cluster bool
-	single  any
 	once    sync.Once
-	slots   []any
+	bySlot  []string
 }
 
-func newFences(cluster bool) *fences {
-	return &fences{cluster: cluster, single: fenceKey}
-}
-
-func (f *fences) of(key string) any {
+func (f *fences) of(key string) string {
 	if !f.cluster {
-		return f.single
+		return fenceKey
 	}
 	f.once.Do(f.fill)
-	return f.slots[slotOf(key)]
+	return f.bySlot[slotOf(key)]
 }
 
 // fill finds a short hash tag for every slot.
 func (f *fences) fill() {
-	f.slots = make([]any, slotCount)
+	f.bySlot = make([]string, slotCount)
 	for n, found := 0, 0; found < slotCount; n++ {
-		tag := fmt.Sprint(n)
-		if s := crc16(tag) % slotCount; f.slots[s] == nil {
-			f.slots[s] = fenceKey + ":{" + tag + "}"
+		tag := strconv.Itoa(n)
+		if slot := crc16(tag) % slotCount; f.bySlot[slot] == "" {
+			f.bySlot[slot] = fenceKey + ":{" + tag + "}"
 			found++
 		}
 	}
@@ -45,7 +40,7 @@ func (f *fences) fill() {
 
 const slotCount = 16384
 
-// slotOf returns the hash slot of a key: of what is between its first "{" and the next "}", unless that is empty.
+// slotOf returns the hash slot of a key. Only the part between the first "{" and the next "}" counts, unless it is empty.
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
 func slotOf(key string) uint16 {
 	if _, after, ok := strings.Cut(key, "{"); ok {
@@ -56,7 +51,7 @@ func slotOf(key string) uint16 {
 	return crc16(key) % slotCount
 }
 
-// crc16 is CRC-16/XMODEM, which the cluster specification names.
+// crc16 is CRC-16/XMODEM, as in the cluster specification.
 func crc16(s string) uint16 {
 	var crc uint16
 	for i := range len(s) {

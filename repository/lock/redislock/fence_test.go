@@ -12,7 +12,7 @@ func FuzzSlot(f *testing.F) {
 		f.Add(key)
 	}
 	look := redistest.Client(f, redistest.StartCluster(f)[0])
-	fences := newFences(true)
+	fences := &fences{cluster: true}
 	f.Fuzz(func(t *testing.T, key string) {
 		want, err := look.ClusterKeySlot(t.Context(), key).Result()
 		if err != nil {
@@ -21,14 +21,15 @@ func FuzzSlot(f *testing.F) {
 		if got := slotOf(key); int64(got) != want {
 			t.Errorf("slot of %q is %d, want %d", key, got, want)
 		}
-		if fence := fences.of(key).(string); slotOf(fence) != slotOf(key) {
+		if fence := fences.of(key); slotOf(fence) != slotOf(key) {
 			t.Errorf("the fence %q of %q is in another slot", fence, key)
 		}
 	})
 }
 
 func TestFenceOfASingleServer(t *testing.T) {
-	if a, b := newFences(false).of("a"), newFences(false).of("b"); a != b || a != fenceKey {
+	f := new(fences)
+	if a, b := f.of("a"), f.of("b"); a != b || a != fenceKey {
 		t.Errorf("fences %v and %v", a, b)
 	}
 }

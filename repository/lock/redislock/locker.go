@@ -1,12 +1,14 @@
-// Package redislock keeps locks in Redis, in the layout of Redisson, so that Java services with Redisson and this
-// program can share a lock: a hash at the key with one field, the owner, whose value is the depth of the hold, an expiry
-// as the lease, and a channel that tells of releases. It works with a single server, with Sentinel and with a cluster.
+// Package redislock keeps locks in Redis, in the layout of Redisson, so that Java services with Redisson and this program
+// can share a lock. A lock is a hash at the key with one field: the owner's name, whose value is the depth. Its expiry
+// is the lease, and a channel announces releases. It works with a single server, with Sentinel and with a cluster.
 //
-// A failover can lose the lock: Redis replicates after it answered. The fencing token, which goes on rising by the
-// servers' clocks, is what a store can tell two holders apart by.
+// A failover can lose a lock, because Redis replicates after it has answered. The fencing tokens keep rising then, by the
+// clocks of the servers, so that a store can refuse the earlier holder.
 package redislock
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -18,35 +20,25 @@ import (
 	"seckill/service/lock/lockcore"
 )
 
-// Options tune a Locker. The zero value of each field stands for the default named with it.
+// Options tune a Locker. Zero selects the default of a field.
 type Options struct {
-	// Lease is how long a lock outlives its last renewal. It is renewed at a third of that. Default 30 s.
+	// Lease is how long a lock outlives its last renewal. A third of it is the interval of renewals. Default 30 s.
 	Lease time.Duration
-	// Poll is how often a waiter asks, should the news of a release not reach it. Default 250 ms.
+	// Poll is how often a waiter asks, in case the message about a release was lost. Default 250 ms.
 	Poll time.Duration
-	// Timeout bounds the answer of Redis to one question, repeated attempts included. Default 1 s.
+	// Timeout bounds one answer of Redis, including repeated attempts. Default 1 s.
 	Timeout time.Duration
-	// Lanes is how many batches are under way at a time at most, each on a connection of its own. Default 2.
-	Lanes int
 }
 
 func (o Options) withDefaults() Options {
-	orElse := func(d *time.Duration, def time.Duration) {
-		if *d <= 0 {
-			*d = def
-		}
-	}
-	orElse(&o.Lease, 30*time.Second)
-	orElse(&o.Poll, 250*time.Millisecond)
-	orElse(&o.Timeout, time.Second)
-	if o.Lanes <= 0 {
-		o.Lanes = 2
-	}
+	o.Lease = cmp.Or(o.Lease, 30*time.Second)
+	o.Poll = cmp.Or(o.Poll, 250*time.Millisecond)
+	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	return o
 }
 
-// Locker is a lock.Locker over Redis. However many goroutines want a key, Redis sees one of this process's; the others
-// queue here, first come, first served.
+// Locker is a lock.Locker over Redis. One caller of each process asks Redis for a key; the others queue in the process,
+// first come, first served.
 type Locker struct {
 	*lockcore.Core
 	backend *backend
@@ -58,19 +50,29 @@ var _ lock.Locker = (*Locker)(nil)
 func New(client redis.UniversalClient, opts Options) *Locker {
 	opts = opts.withDefaults()
 	b := newBackend(client, opts)
-	core := lockcore.New(b, lockcore.Options{Lease: opts.Lease, Timeout: opts.Timeout, Queue: true})
-	return &Locker{Core: core, backend: b}
+	return &Locker{
+		Core:    lockcore.New(b, lockcore.Options{Lease: opts.Lease, Timeout: opts.Timeout, Queue: true}),
+		backend: b,
+	}
 }
 
 // Close implements lock.Locker. It takes about Options.Timeout at most. It does not close the client.
 func (l *Locker) Close() error {
 	err := l.Core.Close()
-	l.backend.signals.close()
-	l.backend.pipe.close()
+	l.backend.subscriber.close()
 	return err
 }
 
-// channel is where Redisson publishes the release of key, see getChannelName in its RedissonLock.
+// Requests returns how many script calls the Locker has sent. Under load many of them share one round trip.
+func (l *Locker) Requests() int64 { return l.backend.batcher.sent.Load() }
+
+// Break takes the lock named key away from its holder, without telling. It is for an operator who knows that the holder
+// is gone, and for experiments: a failover that forgets the lock has the same effect.
+func Break(ctx context.Context, client redis.UniversalClient, key string) error {
+	return client.Del(ctx, key).Err()
+}
+
+// channel returns the channel on which Redisson publishes the release of key, see getChannelName in its RedissonLock.
 func channel(key string) string {
 	if strings.Contains(key, "{") {
 		return "redisson_lock__channel:" + key
@@ -78,10 +80,10 @@ func channel(key string) string {
 	return "redisson_lock__channel:{" + key + "}"
 }
 
-// newUUID returns a random UUID (RFC 9562, version 4), which is what Redisson names a client by.
+// newUUID returns a random UUID (RFC 9562, version 4), the form of client names in Redisson.
 func newUUID() string {
 	var b [16]byte
-	rand.Read(b[:]) // never fails, it crashes the program instead
+	rand.Read(b[:]) // never fails
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

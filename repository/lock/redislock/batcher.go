@@ -1,0 +1,126 @@
+package redislock
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/service/lock"
+	"seckill/service/lock/lockcore"
+)
+
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
+
+	acquireScript = redis.NewScript(acquireSource)
+	renewScript   = redis.NewScript(renewSource)
+	releaseScript = redis.NewScript(releaseSource)
+)
+
+// scriptCall is one run of a script on one lock. The results must not be read before done is closed. Every script is
+// safe to repeat: it sets what should be, it does not count.
+type scriptCall struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+	load   bool // send the script itself, because the server does not know its digest
+
+	value int64
+	err   error
+	done  chan struct{}
+}
+
+// batcher sends calls to Redis. Calls that arrive while earlier ones are on their way share the next pipeline. A lone
+// call is sent at once.
+//
+// go-redis has an AutoPipeline too, but it is experimental, and its waiting for further commands costs more.
+type batcher struct {
+	client redis.UniversalClient
+	sent   atomic.Int64 // number of calls
+
+	mu    sync.Mutex
+	queue []*scriptCall
+	idle  int // workers that are not running
+}
+
+// maxWorkers is how many pipelines are on their way at a time.
+const maxWorkers = 2
+
+func newBatcher(client redis.UniversalClient) *batcher {
+	return &batcher{client: client, idle: maxWorkers}
+}
+
+// do sends call and waits for its result until the deadline or the end of ctx. If it does not wait for the result, it
+// returns call.done as running; call must not be read then.
+func (b *batcher) do(ctx context.Context, call *scriptCall, deadline time.Time) (running <-chan struct{}, err error) {
+	call.done = make(chan struct{})
+	b.sent.Add(1)
+	b.enqueue(call)
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-call.done:
+		return nil, call.err
+	case <-ctx.Done():
+		return call.done, lockcore.Ended(ctx)
+	case <-timer.C:
+		return call.done, fmt.Errorf("%w: no answer in time", lock.ErrUnavailable)
+	}
+}
+
+func (b *batcher) enqueue(call *scriptCall) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(b.queue, call)
+	if b.idle > 0 {
+		b.idle--
+		go b.work()
+	}
+}
+
+// work sends batches until the queue is empty. Before each batch, the goroutines that are about to enqueue get to run.
+func (b *batcher) work() {
+	for {
+		runtime.Gosched()
+		b.mu.Lock()
+		batch := b.queue
+		b.queue = nil
+		if len(batch) == 0 {
+			b.idle++
+			b.mu.Unlock()
+			return
+		}
+		b.mu.Unlock()
+		b.send(batch)
+	}
+}
+
+// send sends a batch in one pipeline. The client's timeouts bound it.
+func (b *batcher) send(batch []*scriptCall) {
+	ctx := context.Background()
+	pipeline := b.client.Pipeline()
+	replies := make([]*redis.Cmd, len(batch))
+	for i, call := range batch {
+		run := call.script.EvalSha
+		if call.load {
+			run = call.script.Eval
+		}
+		replies[i] = run(ctx, pipeline, call.keys, call.args...)
+	}
+	_, _ = pipeline.Exec(ctx) // the error is in each reply
+	for i, call := range batch {
+		call.value, call.err = replies[i].Int64()
+		close(call.done)
+	}
+}
