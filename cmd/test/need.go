@@ -84,7 +84,7 @@ func obtain(ctx context.Context, needs []need, yes bool) (leftOut []string, err 
 		leftOut = append(leftOut, n.name)
 	}
 	if len(leftOut) > 0 {
-		say("LEFT OUT, the tests that need it are skipped: %s", strings.Join(leftOut, ", "))
+		say("LEFT OUT, and what needs it does not run: %s", strings.Join(leftOut, ", "))
 	}
 	return leftOut, nil
 }
