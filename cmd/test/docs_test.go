@@ -14,6 +14,7 @@ import (
 
 var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	template = regexp.MustCompile(`/[A-Z]+(/|$)`) // as in repository/broker/NAME
 	codeSpan = regexp.MustCompile("`([^`\n]+)`")
 	filePath = regexp.MustCompile(`^(cmd|handler|service|repository|migrations|loadtest|\.ci|\.compose|\.github)/[\w./-]+$`)
 	fenced   = regexp.MustCompile("(?ms)^```.*?^```")
@@ -46,7 +47,7 @@ func TestDocs_PathsExist(t *testing.T) {
 }
 
 func TestDocs_MissingPathsAreFound(t *testing.T) {
-	text := "[a](b.md#part) [web](https://example.org/x) [here](#part) [is](main.go) `service/none.go` `cmd/test/main.go` `a/b`\n" +
+	text := "[a](b.md#part) [web](https://example.org/x) [here](#part) [is](main.go) `service/none.go` `cmd/test/main.go` `service/lock/NAME` `a/b`\n" +
 		"```sh\ncat `service/fenced.go`\n```\n"
 	got := missingPaths(os.DirFS(filepath.Join("..", "..")), "cmd/test/README.md", text)
 	if strings.Join(got, " ") != "cmd/test/b.md service/none.go" {
@@ -65,7 +66,7 @@ func missingPaths(root fs.FS, document, text string) (missing []string) {
 		}
 	}
 	for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
-		if filePath.MatchString(m[1]) {
+		if filePath.MatchString(m[1]) && !template.MatchString(m[1]) {
 			named = append(named, path.Clean(m[1]))
 		}
 	}
