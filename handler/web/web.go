@@ -1,34 +1,37 @@
-// Package web serves the shop page, the live board and their parts, which are embedded: plain HTML, styles and modules
-// below static, as they are written. Nothing builds them, and they load nothing from elsewhere.
+// Package web serves the shop page, the live board and their files, which are embedded: plain HTML, CSS and JavaScript
+// modules in the folder static. There is no build step, and the pages load nothing from other servers.
 package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed static
 var embedded embed.FS
 
-// Handler answers what no route of the API matches: pages, their parts, and a page of its own for what is not there. It
-// is safe for use by many goroutines.
+// Handler answers all requests outside the API: pages, their files, and a 404 page. It is safe for use by many goroutines.
 type Handler struct {
-	pages   map[string]*asset // by the path of the URL
-	parts   map[string]*asset // by the name of the file
-	missing *asset
-	version string
+	pages    map[string]*asset // by the path of the URL
+	files    map[string]*asset // by name
+	notFound []byte            // the page for unknown paths
+	version  string
 }
 
-// Parts of a page are found under partsPath + version + "/". The version is a hash over all of them, so that browsers
-// keep them for good, never mix those of two versions, and ask for nothing but the page when they come again.
-const partsPath = "/static/"
+// filesPath and the version precede the names of files in URLs. The version is a hash of all files, so browsers may cache
+// them forever and never mix two versions.
+const filesPath = "/static/"
 
 // New reads the embedded files.
 func New() (*Handler, error) {
@@ -39,67 +42,58 @@ func New() (*Handler, error) {
 	return load(static)
 }
 
-// load makes a page of each HTML file: index.html is "/", any other is at its name without the ending.
-func load(files fs.FS) (*Handler, error) {
-	contents, version, err := readAll(files)
+// load serves index.html at "/", other HTML files at their name without the ending, and the rest below filesPath.
+func load(static fs.FS) (*Handler, error) {
+	contents, version, err := readAll(static)
 	if err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	h := &Handler{pages: map[string]*asset{}, parts: map[string]*asset{}, version: version}
+	h := &Handler{pages: map[string]*asset{}, files: map[string]*asset{}, version: version}
 	for name, content := range contents {
-		base, isPage := strings.CutSuffix(name, ".html")
-		links := ""
+		page, isPage := strings.CutSuffix(name, ".html")
 		if isPage {
-			links = preload(content, contents, version)
-			content = bytes.ReplaceAll(content, []byte(`"`+partsPath), []byte(`"`+partsPath+version+"/"))
+			content = bytes.ReplaceAll(content, []byte(`"`+filesPath), []byte(`"`+filesPath+version+"/"))
 		}
-		a, err := newAsset(name, content, links)
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("web: %w", err)
-		case name == "404.html":
-			h.missing = a
-		case name == "index.html":
-			h.pages["/"] = a
+		case contentTypes[path.Ext(name)] == "":
+			return nil, fmt.Errorf("web: %s: unknown file type", name)
+		case page == "404":
+			h.notFound = content
+		case page == "index":
+			h.pages["/"] = newAsset(name, content)
 		case isPage:
-			h.pages["/"+base] = a
+			h.pages["/"+page] = newAsset(name, content)
 		default:
-			h.parts[name] = a
+			h.files[name] = newAsset(name, content)
 		}
 	}
-	if h.pages["/"] == nil || h.missing == nil {
-		return nil, fmt.Errorf("web: index.html and 404.html are needed")
+	if h.pages["/"] == nil || h.notFound == nil {
+		return nil, errors.New("web: index.html and 404.html are required")
 	}
 	return h, nil
 }
 
-// readAll reads every file, and draws the version from their names and contents.
-func readAll(files fs.FS) (contents map[string][]byte, version string, err error) {
+// readAll reads all files and hashes their names and contents.
+func readAll(static fs.FS) (contents map[string][]byte, version string, err error) {
 	contents, sum := map[string][]byte{}, sha256.New()
-	entries, err := fs.ReadDir(files, ".") // sorted
-	if err != nil {
-		return nil, "", err
+	names, err := fs.Glob(static, "*") // sorted
+	for _, name := range names {
+		content, readErr := fs.ReadFile(static, name)
+		err = errors.Join(err, readErr)
+		contents[name] = content
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 	}
-	for _, entry := range entries {
-		content, err := fs.ReadFile(files, entry.Name())
-		if err != nil {
-			return nil, "", err
-		}
-		contents[entry.Name()] = content
-		fmt.Fprintf(sum, "%s %d\n%s", entry.Name(), len(content), content)
-	}
-	return contents, hex.EncodeToString(sum.Sum(nil)[:8]), nil
+	return contents, hex.EncodeToString(sum.Sum(nil)[:8]), err
 }
 
-// policy has the browser see to it that a page runs nothing but this package's scripts, sends nothing to anybody but the
-// shop, and can't be framed. Scripts can't turn text into markup.
+// policy makes browsers refuse scripts, connections and frames of other servers, and markup that scripts make from text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// How long browsers may keep an answer without asking again.
+// Values of Cache-Control.
 const (
-	forever   = "public, max-age=31536000, immutable"
-	askAlways = "no-cache"
+	cacheForever = "public, max-age=31536000, immutable"
+	revalidate   = "no-cache"
 )
 
 // ServeHTTP answers a request.
@@ -110,31 +104,87 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "this is a page: only GET and HEAD", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	if page := h.pages[r.URL.Path]; page != nil {
-		page.serve(w, r, askAlways)
+	if a, cache := h.find(r.URL.Path); a != nil {
+		header.Set("Cache-Control", cache)
+		a.serve(w, r)
 		return
 	}
-	if rest, ok := strings.CutPrefix(r.URL.Path, partsPath); ok {
-		h.servePart(w, r, rest)
-		return
+	header.Set("Cache-Control", revalidate)
+	header.Set("Content-Type", contentTypes[".html"])
+	w.WriteHeader(http.StatusNotFound)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(h.notFound) // an error means that the client is gone
 	}
-	h.missing.serveMissing(w, r)
 }
 
-// servePart also answers for another version: while instances are replaced, a page of one may ask the other. What it gets
-// then is not kept.
-func (h *Handler) servePart(w http.ResponseWriter, r *http.Request, rest string) {
-	version, name := path.Split(rest)
-	part := h.parts[name]
-	switch {
-	case part == nil || strings.Count(version, "/") > 1:
-		h.missing.serveMissing(w, r)
-	case version == h.version+"/":
-		part.serve(w, r, forever)
-	default:
-		part.serve(w, r, askAlways)
+// find also returns files for a URL of another version: during a rolling update, a page of one instance may request files
+// of another. Browsers do not cache those.
+func (h *Handler) find(urlPath string) (a *asset, cache string) {
+	rest, isFile := strings.CutPrefix(urlPath, filesPath)
+	if !isFile {
+		return h.pages[urlPath], revalidate
 	}
+	version, name := path.Split(rest)
+	switch {
+	case version == h.version+"/":
+		return h.files[name], cacheForever
+	case strings.Count(version, "/") <= 1:
+		return h.files[name], revalidate
+	default:
+		return nil, ""
+	}
+}
+
+// contentTypes are the types of all embedded files. mime.TypeByExtension depends on the machine.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// asset is a file, plain and compressed.
+type asset struct {
+	contentType string
+	hash        string
+	plain, gzip []byte
+}
+
+func newAsset(name string, content []byte) *asset {
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	_, _ = w.Write(content) // writing to a buffer does not fail
+	_ = w.Close()
+	hash := sha256.Sum256(content)
+	return &asset{contentTypes[path.Ext(name)], hex.EncodeToString(hash[:8]), content, compressed.Bytes()}
+}
+
+// serve answers with 200, or with 304 if the client has the file already.
+func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
+	body, tag := a.plain, a.hash
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		body, tag = a.gzip, a.hash+"-gzip"
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	w.Header().Set("Content-Type", a.contentType)
+	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// acceptsGzip implements RFC 9110, section 12.5.3, for gzip.
+func acceptsGzip(accept string) bool {
+	for coding := range strings.SplitSeq(accept, ",") {
+		name, parameter, _ := strings.Cut(coding, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		weight, given := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
+		q, err := strconv.ParseFloat(weight, 64)
+		return !given || err == nil && q > 0
+	}
+	return false
 }

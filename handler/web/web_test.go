@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -42,8 +44,8 @@ func shop(t *testing.T) *Handler {
 	return h
 }
 
-// Every answer carries the policy, whatever it is.
-func TestPolicy(t *testing.T) {
+// Every answer has the policy.
+func TestServe_Policy(t *testing.T) {
 	h := shop(t)
 	for _, path := range []string{"/", "/static/base.css", "/nothing", "/static/nothing.js"} {
 		for name, want := range map[string]string{
@@ -61,7 +63,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-func TestWhatIsServed(t *testing.T) {
+func TestServe_Paths(t *testing.T) {
 	h := shop(t)
 	for _, c := range []struct {
 		method, path string
@@ -69,19 +71,19 @@ func TestWhatIsServed(t *testing.T) {
 		contentType  string
 		cache        string
 	}{
-		{"GET", "/", 200, "text/html; charset=utf-8", askAlways},
-		{"HEAD", "/", 200, "text/html; charset=utf-8", askAlways},
-		{"GET", "/static/" + h.version + "/shop.js", 200, "text/javascript; charset=utf-8", forever},
-		{"HEAD", "/static/" + h.version + "/base.css", 200, "text/css; charset=utf-8", forever},
-		{"GET", "/static/another/shop.js", 200, "text/javascript; charset=utf-8", askAlways},
-		{"GET", "/static/icon.svg", 200, "image/svg+xml", askAlways},
-		{"GET", "/nothing", 404, "text/html; charset=utf-8", askAlways},
-		{"HEAD", "/nothing", 404, "text/html; charset=utf-8", askAlways},
-		{"GET", "/index.html", 404, "text/html; charset=utf-8", askAlways},
-		{"GET", "/static/", 404, "text/html; charset=utf-8", askAlways},
-		{"GET", "/static/index.html", 404, "text/html; charset=utf-8", askAlways},
-		{"GET", "/static/../web.go", 404, "text/html; charset=utf-8", askAlways},
-		{"GET", "/static/a/b/shop.js", 404, "text/html; charset=utf-8", askAlways},
+		{"GET", "/", 200, "text/html; charset=utf-8", revalidate},
+		{"HEAD", "/", 200, "text/html; charset=utf-8", revalidate},
+		{"GET", "/static/" + h.version + "/shop.js", 200, "text/javascript; charset=utf-8", cacheForever},
+		{"HEAD", "/static/" + h.version + "/base.css", 200, "text/css; charset=utf-8", cacheForever},
+		{"GET", "/static/another/shop.js", 200, "text/javascript; charset=utf-8", revalidate},
+		{"GET", "/static/icon.svg", 200, "image/svg+xml", revalidate},
+		{"GET", "/nothing", 404, "text/html; charset=utf-8", revalidate},
+		{"HEAD", "/nothing", 404, "text/html; charset=utf-8", revalidate},
+		{"GET", "/index.html", 404, "text/html; charset=utf-8", revalidate},
+		{"GET", "/static/", 404, "text/html; charset=utf-8", revalidate},
+		{"GET", "/static/index.html", 404, "text/html; charset=utf-8", revalidate},
+		{"GET", "/static/../web.go", 404, "text/html; charset=utf-8", revalidate},
+		{"GET", "/static/a/b/shop.js", 404, "text/html; charset=utf-8", revalidate},
 		{"POST", "/", 405, "text/plain; charset=utf-8", ""},
 	} {
 		response := get(t, h, c.method, c.path)
@@ -95,8 +97,8 @@ func TestWhatIsServed(t *testing.T) {
 	}
 }
 
-// What has not changed is not sent again, and each form has a tag of its own.
-func TestNotModified(t *testing.T) {
+// An unchanged file is not sent again. The compressed file has its own ETag.
+func TestServe_NotModified(t *testing.T) {
 	h := shop(t)
 	tags := map[string]bool{}
 	for _, accept := range []string{"", "gzip"} {
@@ -116,7 +118,7 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-func TestCompression(t *testing.T) {
+func TestServe_Compression(t *testing.T) {
 	h := shop(t)
 	plain := body(t, get(t, h, "GET", "/"))
 	for accept, want := range map[string]string{
@@ -146,21 +148,19 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// A page names its parts by their version, and all of them are there; the policy would block what is inline.
-func TestPagesAreWhole(t *testing.T) {
+// All files that a page references exist, with the version in their URL. The policy would block inline scripts and styles.
+func TestPages_References(t *testing.T) {
 	h := shop(t)
 	reference := regexp.MustCompile(`(?:href|src)="(/static/[^"]*)"`)
-	preloaded := regexp.MustCompile(`<([^>]+)>; rel=modulepreload`)
 	inline := regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|<style|\sstyle=|\son\w+=|javascript:|https?://`)
 	for path, page := range h.pages {
-		text := string(page.plain.body)
+		text := string(page.plain)
 		references := reference.FindAllStringSubmatch(text, -1)
-		references = append(references, preloaded.FindAllStringSubmatch(page.links, -1)...)
 		if len(references) < 4 {
 			t.Errorf("%s has %d parts, which can't be right", path, len(references))
 		}
 		for _, r := range references {
-			if response := get(t, h, "GET", r[1]); response.StatusCode != 200 || response.Header.Get("Cache-Control") != forever {
+			if response := get(t, h, "GET", r[1]); response.StatusCode != 200 || response.Header.Get("Cache-Control") != cacheForever {
 				t.Errorf("%s needs %s: %d, %q", path, r[1], response.StatusCode, response.Header.Get("Cache-Control"))
 			}
 		}
@@ -170,37 +170,81 @@ func TestPagesAreWhole(t *testing.T) {
 	}
 }
 
-// All modules of a page are named ahead, also those that only other modules import.
-func TestModulesArePreloaded(t *testing.T) {
-	h, err := load(fstest.MapFS{
-		"index.html": {Data: []byte(`<script type="module" src="/static/a.js"></script>`)}, "404.html": {},
-		"a.js": {Data: []byte("import { x } from './b.js'\nimport y from './c.js'\n")},
-		"b.js": {Data: []byte("import { z } from './d.js'\n")}, "c.js": {Data: []byte("import './d.js'\nimport z from './a.js'")},
-		"d.js": {}, "unused.js": {},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []string
-	for _, name := range []string{"a", "b", "c", "d"} {
-		want = append(want, "</static/"+h.version+"/"+name+".js>; rel=modulepreload")
-	}
-	if got := get(t, h, "GET", "/").Header.Get("Link"); got != strings.Join(want, ", ") {
-		t.Errorf("Link: %s", got)
+// A page preloads all modules that its script imports, directly or not, so that browsers request them at the same time.
+func TestPages_PreloadModules(t *testing.T) {
+	script := regexp.MustCompile(`<script type="module" src="/static/([^"]+)"`)
+	preload := regexp.MustCompile(`<link rel="modulepreload" href="/static/([^"]+)">`)
+	imported := regexp.MustCompile(`(?m)^import [^\n]* from '\./([^']+)'`)
+	for _, page := range []string{"index.html", "board.html"} {
+		text := read(t, page)
+		want := map[string]bool{}
+		var follow func(module string)
+		follow = func(module string) {
+			for _, match := range imported.FindAllStringSubmatch(read(t, module), -1) {
+				if !want[match[1]] {
+					want[match[1]] = true
+					follow(match[1])
+				}
+			}
+		}
+		follow(script.FindStringSubmatch(text)[1])
+		got := map[string]bool{}
+		for _, match := range preload.FindAllStringSubmatch(text, -1) {
+			got[match[1]] = true
+		}
+		if len(want) < 4 || !maps.Equal(got, want) {
+			t.Errorf("%s preloads %q, want %q", page, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+		}
 	}
 }
 
-// Whatever changes, changes the version, and nothing else does.
-func TestVersion(t *testing.T) {
+// Modules do not import each other in a circle.
+func TestModules_NoImportCircle(t *testing.T) {
+	imported := regexp.MustCompile(`(?m)^import [^\n]* from '\./([^']+)'`)
+	names, err := fs.Glob(embedded, "static/*.js")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("%q %v", names, err)
+	}
+	done := map[string]bool{}
+	var follow func(module string, path []string)
+	follow = func(module string, path []string) {
+		if slices.Contains(path, module) {
+			t.Errorf("import circle: %q", append(path, module))
+			return
+		}
+		if done[module] {
+			return
+		}
+		for _, match := range imported.FindAllStringSubmatch(read(t, module), -1) {
+			follow(match[1], append(path, module))
+		}
+		done[module] = true
+	}
+	for _, name := range names {
+		follow(strings.TrimPrefix(name, "static/"), nil)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := embedded.ReadFile("static/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// The version depends on names and contents of all files.
+func TestLoad_Version(t *testing.T) {
 	files := func() fstest.MapFS {
-		return fstest.MapFS{"index.html": {Data: []byte(`"/static/x.js"`)}, "404.html": {}, "x.js": {Data: []byte("1")}}
+		return fstest.MapFS{"index.html": {Data: []byte(`"/static/x.js"`)}, "404.html": {Data: []byte("missing")}, "x.js": {Data: []byte("1")}}
 	}
 	version := func(files fs.FS) string {
 		h, err := load(files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if page := h.pages["/"].plain.body; !bytes.Contains(page, []byte(`"/static/`+h.version+`/x.js"`)) {
+		if page := h.pages["/"].plain; !bytes.Contains(page, []byte(`"/static/`+h.version+`/x.js"`)) {
 			t.Errorf("the page says %s", page)
 		}
 		return h.version
@@ -215,12 +259,11 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Files that can't be served are found at the start.
-func TestRefusals(t *testing.T) {
+func TestLoad_RefusedFiles(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
 		"no 404.html":    {"index.html": {}},
-		"no index.html":  {"404.html": {}},
-		"unknown ending": {"index.html": {}, "404.html": {}, "x.exe": {}},
+		"no index.html":  {"404.html": {Data: []byte("missing")}},
+		"unknown ending": {"index.html": {}, "404.html": {Data: []byte("missing")}, "x.exe": {}},
 	} {
 		if _, err := load(files); err == nil {
 			t.Errorf("%s: no error", name)
