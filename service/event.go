@@ -7,10 +7,10 @@ import (
 	"seckill/service/idgen"
 )
 
-// EventType says what happened to an order.
+// EventType is the kind of change of an order.
 type EventType string
 
-// One event for each change of an order.
+// Each change of an order has one of these events.
 const (
 	OrderCreated   EventType = "ORDER_CREATED"
 	OrderPaid      EventType = "ORDER_PAID"
@@ -19,8 +19,7 @@ const (
 	OrderRefundDue EventType = "ORDER_REFUND_DUE" // a payment arrived that could not be applied
 )
 
-// OrderEvent is the payload of an outbox event: the order as the change left it. Consumers settle events that arrive
-// out of order by Version.
+// OrderEvent is the payload of an outbox event: the order after the change. Consumers recognize late events by Version.
 type OrderEvent struct {
 	Type       EventType `json:"type"`
 	OrderID    idgen.ID  `json:"order_id"`
@@ -33,7 +32,7 @@ type OrderEvent struct {
 	OccurredAt time.Time `json:"occurred_at"`
 }
 
-// NewOrderEvent describes a change that left the order as it is passed in.
+// NewOrderEvent returns the event of a change; o is the order after it.
 func NewOrderEvent(t EventType, o *Order, at time.Time) OrderEvent {
 	return OrderEvent{
 		Type: t, OrderID: o.ID, VoucherID: o.VoucherID, UserID: o.UserID,
@@ -41,7 +40,7 @@ func NewOrderEvent(t EventType, o *Order, at time.Time) OrderEvent {
 	}
 }
 
-// Payload is the event as JSON. It cannot fail for an order that was read from or is going to the database.
+// Payload returns the event as JSON.
 func (e OrderEvent) Payload() (string, error) {
 	b, err := json.Marshal(e)
 	return string(b), err

@@ -6,7 +6,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// PointsConsumer is the name under which points record the events that they have taken.
+// PointsConsumer is the name under which the points consumer records the events that it has handled.
 const PointsConsumer = "points"
 
 // PointsEntry credits a user for a paid order.
@@ -16,15 +16,15 @@ type PointsEntry struct {
 	Points  int64
 }
 
-// PointsStore keeps the points of users.
+// PointsStore stores the points of users.
 type PointsStore interface {
-	// BookPoints records that the event was taken and books the entry, in one transaction. booked is false if the event
-	// had been taken before; nothing is done then. After an error the same call again is safe.
+	// BookPoints records the event as handled and adds the entry, in one transaction. It does nothing and returns false
+	// if the event is recorded already. After an error it can safely be called again.
 	BookPoints(ctx context.Context, eventID idgen.ID, entry PointsEntry) (booked bool, err error)
 }
 
-// PointsFor returns what an event is worth: a point for each whole unit of currency that was paid. Only ORDER_PAID is
-// worth anything.
+// PointsFor returns the points for an event: one for each whole unit of currency that was paid. ok is false for events
+// other than ORDER_PAID.
 func PointsFor(e OrderEvent) (entry PointsEntry, ok bool) {
 	if e.Type != OrderPaid {
 		return PointsEntry{}, false

@@ -1,5 +1,5 @@
-// Package consumer turns events from a broker into calls of the service. A broker delivers an event at least once; that
-// it takes effect once is due to the record that each use case inserts first, in the transaction of the effect.
+// Package consumer passes events from a broker to the use cases that they trigger. A broker delivers an event at least once.
+// Each use case inserts a record of the event first, in the transaction of its effect, so the effect happens once.
 package consumer
 
 import (
@@ -13,54 +13,79 @@ import (
 	"seckill/service/outbox"
 )
 
-// Result is what became of a delivery.
+// Result is the result of a delivery.
 type Result string
 
 // The results, as metric labels.
 const (
 	Took      Result = "took"      // the event took effect
-	Duplicate Result = "duplicate" // it had done so before
-	Ignored   Result = "ignored"   // it is of no concern to this consumer
+	Duplicate Result = "duplicate" // it had taken effect before
+	Ignored   Result = "ignored"   // this consumer does not use events of its type
 	Failed    Result = "failed"    // it will be delivered again
-	Poison    Result = "poison"    // it will not
+	Poison    Result = "poison"    // it will not be delivered again
 )
 
-// Options of a consumer. The zero value of a field stands for its default.
-type Options struct {
-	// Timeout bounds the handling of one event, repeated attempts at a busy database included. Default 30 s.
-	Timeout time.Duration
-	// Observe is told of each delivery; it must not block. Default: nobody is.
-	Observe func(group string, result Result, took time.Duration)
+// Observer receives the result of each delivery, for metrics. It must not block and must be safe for concurrent use.
+type Observer interface {
+	Consumed(group string, result Result, took time.Duration)
 }
 
-// take is one use case of an event.
-type take func(ctx context.Context, id idgen.ID, e service.OrderEvent) (Result, error)
+// NoObserver ignores all events.
+type NoObserver struct{}
 
-// handler wraps a use case with what all consumers share.
-func handler(group string, opts Options, take take) outbox.Handler {
-	if opts.Timeout <= 0 {
-		opts.Timeout = 30 * time.Second
+// Consumed implements Observer.
+func (NoObserver) Consumed(string, Result, time.Duration) {}
+
+// timeout limits the handling of one event, including repeated attempts at a busy database.
+const timeout = 30 * time.Second
+
+// Points credits points for paid orders and ignores other events. It does not depend on the order of events, because an
+// order is paid at most once and stays paid.
+func Points(store service.PointsStore, observer Observer) outbox.Handler {
+	return handler(service.PointsConsumer, observer, func(ctx context.Context, id idgen.ID, e service.OrderEvent) (Result, error) {
+		entry, ok := service.PointsFor(e)
+		if !ok {
+			return Ignored, nil
+		}
+		return result(store.BookPoints(ctx, id, entry))
+	})
+}
+
+// Notification queues a notification for each change of an order. The service.Notifier sends them in the order of their
+// versions, so a slow receiver delays no event and keeps no transaction open.
+func Notification(store service.NotificationStore, observer Observer) outbox.Handler {
+	return handler(service.NotificationConsumer, observer, func(ctx context.Context, id idgen.ID, e service.OrderEvent) (Result, error) {
+		return result(store.AddNotification(ctx, service.Notification{EventID: id, Event: e}))
+	})
+}
+
+func result(first bool, err error) (Result, error) {
+	if err == nil && !first {
+		return Duplicate, nil
 	}
-	if opts.Observe == nil {
-		opts.Observe = func(string, Result, time.Duration) {}
-	}
+	return Took, err
+}
+
+// handler returns the outbox.Handler of a use case.
+func handler(group string, observer Observer, handle func(context.Context, idgen.ID, service.OrderEvent) (Result, error)) outbox.Handler {
 	return func(ctx context.Context, e outbox.Event) error {
 		start := time.Now()
-		ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		result, err := Poison, error(nil)
-		var order service.OrderEvent
-		if order, err = decode(e); err == nil {
-			if result, err = take(ctx, idgen.ID(e.ID), order); err != nil {
+		order, err := decode(e)
+		result := Poison
+		if err == nil {
+			if result, err = handle(ctx, idgen.ID(e.ID), order); err != nil {
 				result, err = Failed, fmt.Errorf("%s: event %d: %w", group, e.ID, err)
 			}
 		}
-		opts.Observe(group, result, time.Since(start))
+		observer.Consumed(group, result, time.Since(start))
 		return err
 	}
 }
 
-// decode reads the payload and refuses one that does not belong to its event. Unknown fields are a later version's.
+// decode reads the payload. It fails with ErrPoison if that does not match the event. It ignores unknown fields, which a
+// later version may have added.
 func decode(e outbox.Event) (service.OrderEvent, error) {
 	var order service.OrderEvent
 	if err := json.Unmarshal(e.Payload, &order); err != nil {

@@ -13,8 +13,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// books is a store that remembers what it was asked, and answers as a test says.
-type books struct {
+// fakeStore records its calls and returns what a test sets.
+type fakeStore struct {
 	service.NotificationStore
 	points        []service.PointsEntry
 	notifications []service.Notification
@@ -22,15 +22,20 @@ type books struct {
 	err           error
 }
 
-func (b *books) BookPoints(_ context.Context, _ idgen.ID, e service.PointsEntry) (bool, error) {
+func (b *fakeStore) BookPoints(_ context.Context, _ idgen.ID, e service.PointsEntry) (bool, error) {
 	b.points = append(b.points, e)
 	return b.first, b.err
 }
 
-func (b *books) AddNotification(_ context.Context, n service.Notification) (bool, error) {
+func (b *fakeStore) AddNotification(_ context.Context, n service.Notification) (bool, error) {
 	b.notifications = append(b.notifications, n)
 	return b.first, b.err
 }
+
+// lastResult is an observer that keeps the last result.
+type lastResult struct{ consumer.Result }
+
+func (l *lastResult) Consumed(_ string, r consumer.Result, _ time.Duration) { l.Result = r }
 
 func event(t *testing.T, kind service.EventType, price int64) outbox.Event {
 	t.Helper()
@@ -60,12 +65,12 @@ func TestPoints(t *testing.T) {
 		{"fails", service.OrderPaid, 100, false, failure, consumer.Failed, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store := &books{first: tt.first, err: tt.err}
-			var got consumer.Result
-			handle := consumer.Points(store, consumer.Options{Observe: func(_ string, r consumer.Result, _ time.Duration) { got = r }})
+			store := &fakeStore{first: tt.first, err: tt.err}
+			var got lastResult
+			handle := consumer.Points(store, &got)
 			err := handle(t.Context(), event(t, tt.kind, tt.price))
-			if !errors.Is(err, tt.err) || got != tt.want {
-				t.Errorf("%s (%v), want %s (%v)", got, err, tt.want, tt.err)
+			if !errors.Is(err, tt.err) || got.Result != tt.want {
+				t.Errorf("%s (%v), want %s (%v)", got.Result, err, tt.want, tt.err)
 			}
 			if tt.points < 0 != (len(store.points) == 0) || tt.points >= 0 && store.points[0] != (service.PointsEntry{OrderID: 5, UserID: 7, Points: tt.points}) {
 				t.Errorf("booked %+v", store.points)
@@ -74,9 +79,9 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-func TestNotificationTakesEveryKind(t *testing.T) {
-	store := &books{first: true}
-	handle := consumer.Notification(store, consumer.Options{})
+func TestNotification_HandlesEveryType(t *testing.T) {
+	store := &fakeStore{first: true}
+	handle := consumer.Notification(store, consumer.NoObserver{})
 	kinds := []service.EventType{service.OrderCreated, service.OrderPaid, service.OrderCancelled, service.OrderExpired, service.OrderRefundDue}
 	for _, kind := range kinds {
 		if err := handle(t.Context(), event(t, kind, 100)); err != nil {
@@ -88,8 +93,8 @@ func TestNotificationTakesEveryKind(t *testing.T) {
 	}
 }
 
-// What does not fit together is given up: no delivery of it would ever do better, and nothing is booked for it.
-func TestPoison(t *testing.T) {
+// An event whose payload does not match is given up without an effect, because another delivery would not change it.
+func TestPoints_GivesUpMismatch(t *testing.T) {
 	for name, spoil := range map[string]func(*outbox.Event){
 		"no JSON":           func(e *outbox.Event) { e.Payload = []byte("{") },
 		"no payload":        func(e *outbox.Event) { e.Payload = nil },
@@ -99,23 +104,23 @@ func TestPoison(t *testing.T) {
 		"no id":             func(e *outbox.Event) { e.ID = 0 },
 		"a number as an id": func(e *outbox.Event) { e.Payload = []byte(`{"type":"ORDER_PAID","order_id":5,"version":2}`) },
 	} {
-		store := &books{first: true}
-		var got consumer.Result
-		handle := consumer.Points(store, consumer.Options{Observe: func(_ string, r consumer.Result, _ time.Duration) { got = r }})
+		store := &fakeStore{first: true}
+		var got lastResult
+		handle := consumer.Points(store, &got)
 		e := event(t, service.OrderPaid, 100)
 		spoil(&e)
-		if err := handle(t.Context(), e); !errors.Is(err, outbox.ErrPoison) || got != consumer.Poison || len(store.points) != 0 {
-			t.Errorf("%s: %s (%v), booked %v", name, got, err, store.points)
+		if err := handle(t.Context(), e); !errors.Is(err, outbox.ErrPoison) || got.Result != consumer.Poison || len(store.points) != 0 {
+			t.Errorf("%s: %s (%v), booked %v", name, got.Result, err, store.points)
 		}
 	}
 }
 
-func FuzzPayload(f *testing.F) {
+func FuzzPoints_Payload(f *testing.F) {
 	f.Add([]byte(`{"type":"ORDER_PAID","order_id":"5","voucher_id":"6","user_id":"7","status":"paid","version":2,"price_cents":100}`))
 	f.Add([]byte(`{"type":"ORDER_PAID","order_id":"5","version":2,"price_cents":-9223372036854775808,"occurred_at":null}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		store := &books{first: true}
-		err := consumer.Points(store, consumer.Options{})(t.Context(), outbox.Event{ID: 1, Type: "ORDER_PAID", Key: 5, Version: 2, Payload: payload})
+		store := &fakeStore{first: true}
+		err := consumer.Points(store, consumer.NoObserver{})(t.Context(), outbox.Event{ID: 1, Type: "ORDER_PAID", Key: 5, Version: 2, Payload: payload})
 		if err != nil && !errors.Is(err, outbox.ErrPoison) {
 			t.Errorf("%v is not ErrPoison", err)
 		}

@@ -25,8 +25,8 @@ const (
 // startConsumers subscribes the consumers, and sends the notifications that one of them queues. ended is told of one
 // that ends by itself.
 func (a *App) startConsumers(opts *Options, db *repository.DB, broker outbox.Broker, m *metrics, ended func(error)) error {
-	store, observed := repository.NewConsumed(db), consumer.Options{Observe: m.consumedEvent}
-	handlers := map[string]outbox.Handler{pointsGroup: consumer.Points(store, observed)}
+	store := repository.NewConsumed(db)
+	handlers := map[string]outbox.Handler{pointsGroup: consumer.Points(store, m)}
 	if opts.Events.notify() {
 		notifier := &service.Notifier{Store: store, Log: a.log}
 		if opts.Events.NotifyWebhook != "" {
@@ -37,7 +37,7 @@ func (a *App) startConsumers(opts *Options, db *repository.DB, broker outbox.Bro
 			notifier.Send = func(ctx context.Context, key string, e service.OrderEvent) error { return hook.Post(ctx, key, e) }
 		}
 		a.stack.run("notifier", notifier.Run)
-		handlers[notificationGroup] = consumer.Notification(store, observed)
+		handlers[notificationGroup] = consumer.Notification(store, m)
 	}
 	for group, handle := range handlers {
 		a.stack.run("consumer "+group, func(ctx context.Context) {

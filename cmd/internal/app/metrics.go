@@ -158,6 +158,7 @@ func newConsumedMetrics(f maker) map[delivery]timed {
 	return consumed
 }
 
-func (m *metrics) consumedEvent(group string, result consumer.Result, took time.Duration) {
+// Consumed implements consumer.Observer.
+func (m *metrics) Consumed(group string, result consumer.Result, took time.Duration) {
 	m.consumed[delivery{group, result}].observe(took)
 }
