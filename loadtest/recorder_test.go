@@ -85,30 +85,6 @@ func TestRecorder_Report(t *testing.T) {
 	}
 }
 
-func TestTally_Owned(t *testing.T) {
-	place := func(user int64, order string) *Entry {
-		return &Entry{Op: OpPlace, User: user, Voucher: "7", Outcome: Placed, Order: order}
-	}
-	tally := NewTally()
-	tally.Add(place(1, "10"))
-	tally.Add(&Entry{Op: OpPlace, User: 1, Voucher: "7", Outcome: Replayed, Order: "10"}) // the same order
-	tally.Add(&Entry{Op: OpPlace, User: 3, Voucher: "7", Outcome: "already-ordered", Order: "12"})
-	if o := tally.Owned(1); o != (Owned{Orders: 1, Live: 1, Holders: 1, Most: 1}) {
-		t.Errorf("a sound sale: %+v", o)
-	}
-	tally.Add(place(1, "11")) // a second one
-	tally.Add(place(2, "10")) // somebody else's
-	if o := tally.Owned(1); o.Surplus != 1 || o.Shared != 1 || o.Live != 2 {
-		t.Errorf("two orders for user 1, and one of them for user 2 as well: %+v", o)
-	}
-	cancel := &Entry{Op: OpCancel, User: 1, Voucher: "7", Outcome: Done, Order: "11"}
-	tally.Add(cancel)
-	tally.Add(cancel)
-	if o := tally.Owned(1); o.Surplus != 0 || o.Live != 1 || o.Closed != 1 {
-		t.Errorf("one of them cancelled, twice: %+v", o)
-	}
-}
-
 func BenchmarkRecorder(b *testing.B) {
 	r := NewRecorder(nil)
 	now := time.Now()

@@ -94,8 +94,8 @@ func writeJournal(t *testing.T, data, path string) (requests, orders int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tally := loadtest.NewTally()
-	recorder := loadtest.NewRecorder(func(e *loadtest.Entry) { journal.Write(e); tally.Add(e) })
+	claims := verdict.NewOrderClaims()
+	recorder := loadtest.NewRecorder(func(e *loadtest.Entry) { journal.Write(e); claims.Add(e) })
 	buyers := &loadtest.Buyers{
 		Client: client, Recorder: recorder, Voucher: voucher.ID, FirstUser: cli.FirstBuyer, Users: 60, Name: loadtest.NewName(),
 	}
@@ -109,5 +109,5 @@ func writeJournal(t *testing.T, data, path string) (requests, orders int64) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return recorder.Report().Requests, tally.Owned(1).Orders
+	return recorder.Report().Requests, claims.Owned(1).Orders
 }

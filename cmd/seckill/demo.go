@@ -79,7 +79,7 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (er
 	if c.Keep {
 		d.keep(ctx, out)
 	}
-	if !result.Verdict.OK {
+	if !result.OK {
 		return cli.ErrFailed
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 // demoResult is the outcome of a demo.
 type demoResult struct {
+	OK       bool             `json:"ok"`
 	Verdict  *verdict.Verdict `json:"verdict"`
 	Backends string           `json:"backends"`
 	Buyers   int64            `json:"buyers"`
@@ -50,6 +51,7 @@ func (r *demoResult) judge() {
 	v.Require("not-resold", "every cancelled unit was sold again within two seconds", r.Resalable-r.Resold)
 	v.Require("expired-not-resold", "every expired unit was sold again within two seconds", r.Expired-r.ExpiredResold)
 	v.Require("request-failed", "no request failed", r.Sale.CountClass(loadtest.OpPlace, loadtest.Failed))
+	r.OK = v.OK
 }
 
 // print writes the result for people: the conclusion first, then its reasons.

@@ -90,8 +90,7 @@ type comparison struct {
 	sales    map[idgen.ID]*Sale
 	missing  map[idgen.ID]*claimedOrder // claimed orders that were not found yet
 	broken   map[string][]map[string]string
-
-	unknown, unresolved int64
+	unknown  int64 // requests
 }
 
 func (c *comparison) add(check string, columns ...any) {
@@ -142,7 +141,6 @@ func (c *comparison) requests() {
 			c.unknown++
 		}
 		if r.unresolved() {
-			c.unresolved++
 			c.add(outcomeUnresolved, "user", key.user, "voucher", r.voucher, "request", key.key)
 		}
 	}
@@ -159,5 +157,5 @@ func (c *comparison) report(v *Verdict) {
 	}
 	v.Answers = maps.Clone(c.answers)
 	v.Requests, v.Acknowledged = c.entries, int64(len(c.orders))
-	v.Unknown, v.Unresolved = c.unknown, c.unresolved
+	v.Unknown = c.unknown
 }

@@ -142,6 +142,8 @@ func (v *Verdict) add(f Finding) {
 		v.Lost += f.Broken
 	case orderRefused, orderUnclaimed:
 		v.Unexpected += f.Broken
+	case outcomeUnresolved:
+		v.Unresolved += f.Broken
 	case "id-duplicate", orderTwoUsers:
 		v.DuplicateIDs += f.Broken
 	case "effect-missing":

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"seckill/cmd/internal/cli"
+	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
 )
 
@@ -121,78 +122,57 @@ func (c *Command) Run(ctx context.Context, out *cli.Output) error {
 	return nil
 }
 
-// loadResult is what a load came to.
+// loadResult is the outcome of a load.
 type loadResult struct {
 	OK       bool             `json:"ok"`
-	Broken   []string         `json:"broken,omitempty"`
+	Verdict  *verdict.Verdict `json:"verdict"` // of the shop's own audit, if it was asked, and of what the clients know
+	Audited  bool             `json:"audited"`
 	Notes    []string         `json:"notes,omitempty"`
 	Scenario string           `json:"scenario"`
 	Load     loadtest.Report  `json:"load"`
 	Settled  loadtest.Settled `json:"settled"`
 	Before   loadtest.Voucher `json:"voucher_before"`
 	After    loadtest.Voucher `json:"voucher_after"`
-	Clients  loadtest.Owned   `json:"clients"`
-	Audit    *shopAudit       `json:"audit,omitempty"`
+	Clients  verdict.Owned    `json:"clients"`
 }
 
-// shopAudit is what is read of the shop's own verdict.
-type shopAudit struct {
-	OK       bool `json:"ok"`
-	Findings []struct {
-		Invariant int              `json:"invariant"`
-		Check     string           `json:"check"`
-		OK        bool             `json:"ok"`
-		Broken    int64            `json:"broken"`
-		Rows      []map[string]any `json:"rows,omitempty"`
-	} `json:"findings"`
-}
-
-// judge draws the conclusions.
+// judge adds to the verdict what the clients know.
 func (r *loadResult) judge() {
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
-		}
-	}
-	o := r.Clients
-	check(o.Shared == 0, "%d orders were answered to two users", o.Shared)
-	check(r.Settled.Open == 0, "%d outcomes are unknown", r.Settled.Open)
+	v, own := r.Verdict, r.Clients
+	v.Require("order-two-users", "no order was answered to two users", own.Shared)
+	v.Require("outcome-unresolved", "every unknown outcome was resolved", r.Settled.Open)
 	failed := int64(0)
 	for _, outcome := range r.Load.Outcomes {
 		if outcome.Class == loadtest.Failed {
 			failed += outcome.Count
 		}
 	}
-	check(failed == 0, "%d requests failed", failed)
+	v.Require("request-failed", "no request failed", failed)
 	if r.Load.Elapsed < time.Duration(r.Before.PaySeconds)*time.Second {
-		check(o.Surplus == 0, "%d orders beyond the limit of their users", o.Surplus)
-		check(o.Live <= r.Before.Stock+r.After.Total-r.Before.Total, "%d units oversold", o.Live-r.Before.Stock)
-		if gone := r.Before.Stock - r.After.Stock + r.After.Total - r.Before.Total; gone != o.Live {
-			r.Notes = append(r.Notes, fmt.Sprintf("the shop sold %d units meanwhile and these clients know of %d", gone, o.Live))
-		}
+		r.judgeUnits()
 	} else {
-		r.Notes = append(r.Notes, "orders may have expired meanwhile: whether too many are live, only the audit can tell")
+		r.Notes = append(r.Notes, "orders may have expired meanwhile: only the audit can say whether too many are live")
 	}
-	if r.Audit != nil {
-		for _, f := range r.Audit.Findings {
-			check(f.OK, "invariant %d, %q: broken %d times, such as by %v", f.Invariant, f.Check, f.Broken, f.Rows)
-		}
+	r.OK = v.OK
+}
+
+// judgeUnits compares the clients' live orders with the units of the voucher.
+func (r *loadResult) judgeUnits() {
+	v, own, added := r.Verdict, r.Clients, r.After.Total-r.Before.Total
+	oversold := max(0, own.Live-r.Before.Stock-added)
+	v.Duplicates, v.Oversold = max(v.Duplicates, own.Duplicates), max(v.Oversold, oversold)
+	v.Require("user-limit", "no user was told of more live orders than the limit", own.Duplicates)
+	v.Require("oversold", "clients were told of no more live orders than there were units", oversold)
+	if sold := r.Before.Stock - r.After.Stock + added; sold != own.Live {
+		r.Notes = append(r.Notes, fmt.Sprintf("the shop sold %d units meanwhile and these clients know of %d", sold, own.Live))
 	}
-	r.OK = len(r.Broken) == 0
 }
 
 // print writes the result for people.
 func (r *loadResult) print(w io.Writer) {
-	conclusion := "nothing wrong"
-	if !r.OK {
-		conclusion = "SOMETHING IS WRONG"
-	}
-	fmt.Fprintf(w, "\n%s: %s requests in %s, %s/s; %s orders, %s/s; %s dropped: %s.\n", r.Scenario,
+	fmt.Fprintf(w, "\n%s: %s requests in %s, %s/s; %s orders, %s/s; %s dropped; %s.\n", r.Scenario,
 		humanize.Comma(r.Load.Requests), cli.Short(r.Load.Elapsed), cli.PerSecond(r.Load.PerSec), humanize.Comma(r.Clients.Orders),
-		cli.PerSecond(float64(r.Load.Count(loadtest.OpPlace, loadtest.Placed))/r.Load.Elapsed.Seconds()), humanize.Comma(r.Load.Dropped), conclusion)
-	for _, broken := range r.Broken {
-		fmt.Fprintf(w, "  WRONG  %s\n", broken)
-	}
+		cli.PerSecond(float64(r.Load.Count(loadtest.OpPlace, loadtest.Placed))/r.Load.Elapsed.Seconds()), humanize.Comma(r.Load.Dropped), r.Verdict.Summary())
 	fmt.Fprintln(w)
 	_ = cli.PrintOutcomes(w, &r.Load)
 	fmt.Fprintf(w, "\n  voucher %s: %s units on sale, %s left; clients hold %s orders of %s users\n", r.After.ID,
@@ -203,10 +183,12 @@ func (r *loadResult) print(w io.Writer) {
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "  %s\n", note)
 	}
-	switch {
-	case r.Audit == nil:
-		fmt.Fprintln(w, "  the shop was not audited")
-	case r.Audit.OK:
-		fmt.Fprintf(w, "  the shop's audit finds every invariant to hold (%d checks)\n", len(r.Audit.Findings))
+	if r.Audited {
+		r.Verdict.Print(w, false)
+		return
+	}
+	fmt.Fprintln(w, "  the shop was not audited")
+	for _, broken := range r.Verdict.Broken() {
+		fmt.Fprintf(w, "  BROKEN  %s\n", broken)
 	}
 }

@@ -66,10 +66,10 @@ func TestLoadPlaysEveryScenario(t *testing.T) {
 			code := clitest.RunJSON(t, program(), &r, "--url="+url, "--data="+data, "--scenario="+s.Name,
 				"--requests=200", "--users=100", "--stock=30", "--clients=16")
 			if code != 0 || !r.OK {
-				t.Errorf("exit status %d: %v", code, r.Broken)
+				t.Errorf("exit status %d: %v", code, r.Verdict.Broken())
 			}
-			if r.Load.Requests+r.Load.Dropped < 200 || r.Clients.Orders == 0 || r.Audit == nil || !r.Audit.OK {
-				t.Errorf("%d requests, %d dropped, %d orders, audited %v", r.Load.Requests, r.Load.Dropped, r.Clients.Orders, r.Audit != nil)
+			if r.Load.Requests+r.Load.Dropped < 200 || r.Clients.Orders == 0 || !r.Audited || !r.Verdict.OK {
+				t.Errorf("%d requests, %d dropped, %d orders, audited %v", r.Load.Requests, r.Load.Dropped, r.Clients.Orders, r.Audited)
 			}
 			if s.Rate == 0 && r.Load.Dropped != 0 {
 				t.Errorf("%d arrivals dropped of a closed model", r.Load.Dropped)
@@ -87,7 +87,7 @@ func TestLoadOfAVoucherThatIsThere(t *testing.T) {
 	clitest.RunJSON(t, program(), &first, "--url="+url, "--data="+data, "--requests=20", "--users=20", "--stock=30", "--clients=4", "--no-keys")
 	code := clitest.RunJSON(t, program(), &second, "--url="+url, "--data="+data, "--requests=20", "--first-user=100", "--users=20",
 		"--voucher="+first.After.ID, "--clients=4", "--duplicates=2", "--no-audit")
-	if code != 0 || second.Before.Stock != 10 || second.After.Stock != 0 || second.Clients.Live != 10 || second.Audit != nil {
+	if code != 0 || second.Before.Stock != 10 || second.After.Stock != 0 || second.Clients.Live != 10 || second.Audited {
 		t.Errorf("exit status %d, %+v", code, second)
 	}
 	if second.Load.Requests != 40 {
@@ -136,19 +136,19 @@ func TestLoadFindsWhatIsWrong(t *testing.T) {
 		"oversold": {func(n int64, w http.ResponseWriter) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprintf(w, `{"id":"%d"}`, n)
-		}, "units oversold"},
+		}, "15 oversold"},
 		"one order for all": {func(_ int64, w http.ResponseWriter) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, `{"id":"1"}`)
-		}, "answered to two users"},
+		}, "(order-two-users): broken by 1"},
 		"failures": {func(_ int64, w http.ResponseWriter) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"code":"internal"}`)
-		}, "requests failed"},
+		}, "(request-failed): broken by 20"},
 		"nobody knows": {func(_ int64, w http.ResponseWriter) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprint(w, `{"code":"outcome-unknown","request_id":"5"}`)
-		}, "outcomes are unknown"},
+		}, "20 unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int64
@@ -162,7 +162,7 @@ func TestLoadFindsWhatIsWrong(t *testing.T) {
 			defer shop.Close()
 			code, stdout, _ := clitest.Run(t, program(), "--url="+shop.URL, "--voucher=7", "--jwt-key="+testKey, "--requests=20",
 				"--clients=2", "--duplicate-share=0", "--settle=300ms", "--no-audit")
-			if code != 1 || !strings.Contains(stdout, "SOMETHING IS WRONG") || !strings.Contains(stdout, c.want) {
+			if code != 1 || !strings.Contains(stdout, "NOT EVERYTHING HOLDS") || !strings.Contains(stdout, c.want) {
 				t.Errorf("exit status %d:\n%s", code, stdout)
 			}
 		})

@@ -2,13 +2,12 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"seckill/cmd/internal/cli"
+	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
 )
 
@@ -19,14 +18,14 @@ type load struct {
 	out      *cli.Output
 	users    *users
 	client   *loadtest.Client
-	tally    *loadtest.Tally
+	claims   *verdict.Claims
 	file     *os.File // nil: no journal
 	journal  *loadtest.Journal
 }
 
 // newLoad makes everything ready; close it.
 func newLoad(cmd *Command, scenario loadtest.Scenario, out *cli.Output) (*load, error) {
-	l := &load{cmd: cmd, scenario: scenario, out: out, tally: loadtest.NewTally()}
+	l := &load{cmd: cmd, scenario: scenario, out: out, claims: verdict.NewOrderClaims()}
 	var err error
 	if l.users, err = cmd.users(); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func (l *load) close() error {
 
 // record returns where entries go.
 func (l *load) record(e *loadtest.Entry) {
-	l.tally.Add(e)
+	l.claims.Add(e)
 	if l.journal != nil {
 		l.journal.Write(e)
 	}
@@ -89,14 +88,15 @@ func (l *load) run(ctx context.Context) (*loadResult, error) {
 		defer cancel()
 		result.Settled = loadtest.Settle(settling, l.client, loadtest.NewRecorder(l.record), unknown)
 	}
-	result.Clients = l.tally.Owned(voucher.UserLimit)
+	result.Clients = l.claims.Owned(voucher.UserLimit)
 	if result.After, err = l.client.Voucher(voucher.ID); err != nil {
 		return nil, err
 	}
-	if l.cmd.Audit && l.users.admin != 0 {
-		if result.Audit, err = l.audit(); err != nil {
-			return nil, err
-		}
+	if err := l.claims.Err(); err != nil {
+		return nil, err
+	}
+	if result.Verdict, result.Audited, err = l.audit(); err != nil {
+		return nil, err
 	}
 	result.judge()
 	return result, nil
@@ -145,15 +145,15 @@ func (l *load) voucher() (loadtest.Voucher, error) {
 	})
 }
 
-// audit asks the shop.
-func (l *load) audit() (*shopAudit, error) {
+// audit asks the shop for its audit, if an admin's token is there.
+func (l *load) audit() (v *verdict.Verdict, audited bool, err error) {
+	if !l.cmd.Audit || l.users.admin == 0 {
+		return verdict.New(), false, nil
+	}
 	text, err := l.client.Audit(l.users.admin)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	verdict := &shopAudit{}
-	if err := json.Unmarshal(text, verdict); err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-	return verdict, nil
+	v, err = verdict.ParseAudit(text)
+	return v, true, err
 }
