@@ -98,5 +98,5 @@ func file(name string) check {
 }
 
 func image(name string) check {
-	return func() bool { return exec.Command("docker", "image", "inspect", name).Run() == nil }
+	return func() bool { return dbserver.HasImage(name) }
 }

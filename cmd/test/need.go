@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
+	"seckill/repository/repotest/brokerserver"
 	"seckill/repository/repotest/dbserver"
 )
 
@@ -31,11 +32,8 @@ type way struct {
 	get      func(context.Context) error
 }
 
-// Images that tests use beside those of package dbserver. Prometheus checks the rules in loadtest/observe.
-const (
-	rabbitMQImage   = "rabbitmq:4.3"
-	prometheusImage = "prom/prometheus:v3.5.3"
-)
+// prometheusImage checks the rules in loadtest/observe.
+const prometheusImage = "prom/prometheus:v3.5.3"
 
 // needs lists everything that checks and tests use beside Go.
 func needs() []need {
@@ -46,7 +44,7 @@ func needs() []need {
 		{"ZooKeeper", []check{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
 		{"Java (Kafka, RocketMQ, ZooKeeper)", []check{onPath("java")}, []way{debian("default-jre-headless")}},
 		{"Maven (Kafka, RocketMQ)", []check{onPath("mvn")}, []way{debian("maven")}},
-		{"RabbitMQ", []check{image(rabbitMQImage)}, []way{pull(rabbitMQImage)}},
+		{"RabbitMQ", []check{image(brokerserver.RabbitMQImage)}, []way{pull(brokerserver.RabbitMQImage)}},
 		{"Prometheus", []check{image(prometheusImage)}, []way{pull(prometheusImage)}},
 		{"Chromium (web pages)", []check{onPath("chromium"), onPath("google-chrome")}, []way{debian("chromium")}},
 		{"npm (types of the k6 scripts)", []check{onPath("npm")}, []way{debian("npm")}},

@@ -27,11 +27,11 @@ type Container struct {
 	ready func() error
 }
 
-// RabbitMQ starts a server. Without Docker the test is skipped, or fails if SECKILL_TEST_REQUIRED is 1.
+// RabbitMQ starts a server. Without its image the test is skipped, or fails if SECKILL_TEST_REQUIRED is 1.
 func RabbitMQ(t testing.TB) *Container {
 	t.Helper()
-	if _, err := exec.LookPath("docker"); err != nil {
-		missing(t, "docker is not on PATH; cmd/test says how to get it")
+	if !dbserver.HasImage(RabbitMQImage) {
+		missing(t, "Docker does not run here, or has no image "+RabbitMQImage+"; `go run ./cmd/test` gets it")
 	}
 	addr := freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)

@@ -25,9 +25,14 @@ type container struct {
 	id    string   // empty until it was created
 }
 
+// HasImage reports whether Docker runs here and has an image. Tests pull none; cmd/test does.
+func HasImage(image string) bool {
+	return exec.Command("docker", "image", "inspect", image).Run() == nil
+}
+
 func newContainer(image string, port int, args ...string) (*container, error) {
-	if _, err := exec.LookPath("docker"); err != nil {
-		return nil, fmt.Errorf("%w: %s needs Docker, and there is no docker on PATH", ErrUnavailable, image)
+	if !HasImage(image) {
+		return nil, fmt.Errorf("%w: Docker does not run here, or has no image %s", ErrUnavailable, image)
 	}
 	c := &container{image: image, args: append(args, settings(port)...)}
 	if runtime.GOOS == "linux" {

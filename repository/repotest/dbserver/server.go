@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ErrUnavailable says that this machine has no means to run the engine that was asked for.
+// ErrUnavailable says that this machine cannot run the requested engine.
 var ErrUnavailable = errors.New("database server not available")
 
 // startLimit bounds how long a server may take until it accepts connections. An official image fills its
@@ -44,7 +44,7 @@ type Server struct {
 }
 
 // Start starts a server of its own for the caller and returns when it accepts connections. The caller has to
-// Remove it. It fails with ErrUnavailable where the machine has neither the program nor Docker.
+// Remove it. It fails with ErrUnavailable if the machine has neither the program nor its image.
 func Start(ctx context.Context, engine Engine) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
