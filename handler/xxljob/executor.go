@@ -1,173 +1,137 @@
-// Package xxljob lets an XXL-Job administration server (2.3 and later, 3.x) run the program's jobs: it speaks the
-// protocol of an executor. The server finds executors by their registration, calls them over HTTP, and gets each result
-// by a callback. See the developer's guide of XXL-Job, chapter "executor RESTful API".
+// Package xxljob lets an XXL-Job administration server (2.3 and later, 3.x) run jobs of this program. It implements the
+// "executor RESTful API" of XXL-Job's documentation: the executor registers itself, the server calls it over HTTP, and
+// the executor sends each result back by a callback.
 package xxljob
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"seckill/service/outbox"
 )
 
-// Config is what an Executor needs. All fields but the last three are required.
+// Config configures an Executor. All fields except Beat are required.
 type Config struct {
-	Admins  []string // base addresses of the administration servers, like http://xxl:8080/xxl-job-admin
-	AppName string   // of the executor, as the administration server knows it
-	Address string   // base address under which the administration server reaches this executor
+	Admins  []string // base URLs of the administration servers, such as http://xxl:8080/xxl-job-admin
+	AppName string   // of the executor, as configured at the administration server
+	Address string   // base URL under which the administration server reaches this executor
 	Token   string   // access token, the same on both sides
 	Jobs    []outbox.Job
+	Log     *slog.Logger
 
-	Beat   time.Duration // how often the executor registers; default 30 s, after three times as long it is forgotten
-	Client *http.Client  // default: one with a timeout of 5 s
-	Log    *slog.Logger  // default: none
+	Beat time.Duration // interval of registrations; default 30 s; a registration expires after 90 s
 }
 
-// Executor runs jobs when it is told to. It is the HTTP handler that the administration server calls; Run does the rest.
+// Executor runs jobs for the administration server, which calls it as an HTTP handler. Run registers it and delivers
+// results.
 type Executor struct {
 	cfg       Config
 	jobs      map[string]outbox.Job
-	logs      *logs
-	callbacks chan callback
+	client    http.Client
+	newResult chan struct{} // signals that results has grown
+	running   sync.WaitGroup
 
 	mu      sync.Mutex
-	ctx     context.Context // of Run; nil while that does not run
-	queues  map[int]*queue  // by the administration server's job id
-	running sync.WaitGroup
+	ctx     context.Context // of Run; nil while it does not run
+	queues  map[int]*queue  // by job id; a queue exists while its job runs
+	results []callback      // not yet delivered, oldest first
+	logs    *lru.Cache[int64, *runLog]
 }
 
-// callbackQueue is how many results may wait for an administration server that is away.
-const callbackQueue = 1000
+const (
+	maxResults = 1000 // that wait while no administration server is available
+	maxLogs    = 1000 // runs whose log is kept in memory
+)
 
 // New checks the configuration.
 func New(cfg Config) (*Executor, error) {
-	for name, missing := range map[string]bool{
-		"an administration server": len(cfg.Admins) == 0, "an app name": cfg.AppName == "",
-		"an address": cfg.Address == "", "an access token": cfg.Token == "", "jobs": len(cfg.Jobs) == 0,
-	} {
-		if missing {
-			return nil, fmt.Errorf("xxl-job: %s is required", name)
-		}
+	if len(cfg.Admins) == 0 || cfg.AppName == "" || cfg.Address == "" || cfg.Token == "" || len(cfg.Jobs) == 0 || cfg.Log == nil {
+		return nil, errors.New("xxl-job: administration servers, app name, address, access token, jobs and log are required")
 	}
-	if cfg.Beat <= 0 {
-		cfg.Beat = 30 * time.Second
+	cfg.Beat = cmp.Or(cfg.Beat, 30*time.Second)
+	logs, err := lru.New[int64, *runLog](maxLogs)
+	x := &Executor{
+		cfg: cfg, jobs: map[string]outbox.Job{}, client: http.Client{Timeout: 5 * time.Second},
+		newResult: make(chan struct{}, 1), queues: map[int]*queue{}, logs: logs,
 	}
-	if cfg.Client == nil {
-		cfg.Client = &http.Client{Timeout: 5 * time.Second}
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	for i, admin := range cfg.Admins {
-		cfg.Admins[i] = strings.TrimRight(admin, "/")
-	}
-	x := &Executor{cfg: cfg, jobs: map[string]outbox.Job{}, logs: newLogs(), callbacks: make(chan callback, callbackQueue), queues: map[int]*queue{}}
 	for _, job := range cfg.Jobs {
 		x.jobs[job.Name] = job
 	}
-	return x, nil
+	return x, err
 }
 
-// Run registers the executor and delivers results until ctx ends. Then it breaks off what runs, waits for that,
-// delivers those results as far as it can within a few seconds, and takes the registration back.
+// Run registers the executor and delivers results until ctx ends. Then it cancels running jobs, waits for them, delivers
+// their results within a few seconds, and removes the registration.
 func (x *Executor) Run(ctx context.Context) {
-	x.mu.Lock()
-	x.ctx = ctx
-	x.mu.Unlock()
-	var delivering sync.WaitGroup
-	delivering.Go(func() { x.deliver(ctx) })
-	ticker := time.NewTicker(x.cfg.Beat)
-	defer ticker.Stop()
-	for {
-		if err := x.register(ctx, "registry"); err != nil && ctx.Err() == nil {
-			x.cfg.Log.Warn("xxl-job: registering failed; trying again", "error", err)
-		}
+	x.setContext(ctx)
+	beat := time.NewTicker(x.cfg.Beat)
+	defer beat.Stop()
+	x.register(ctx, "registry")
+	for ctx.Err() == nil {
+		x.deliver(ctx)
 		select {
-		case <-ticker.C:
-			continue
+		case <-beat.C:
+			x.register(ctx, "registry")
+		case <-x.newResult:
 		case <-ctx.Done():
 		}
-		break
 	}
-	x.mu.Lock()
-	x.ctx = nil // no job starts any more
-	x.mu.Unlock()
+	x.setContext(nil) // no job starts any more
 	x.running.Wait()
-	delivering.Wait()
-	x.farewell()
-}
-
-// farewell sends what is left and takes the registration back.
-func (x *Executor) farewell() {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	if batch := x.pending(); len(batch) > 0 {
-		if err := x.post(ctx, "callback", batch); err != nil {
-			x.cfg.Log.Warn("xxl-job: results are lost", "results", len(batch), "error", err)
-		}
-	}
-	if err := x.register(ctx, "registryRemove"); err != nil {
-		x.cfg.Log.Warn("xxl-job: the registration stays until it expires", "error", err)
-	}
+	x.deliver(closing)
+	x.register(closing, "registryRemove")
 }
 
-func (x *Executor) register(ctx context.Context, action string) error {
+func (x *Executor) setContext(ctx context.Context) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ctx = ctx
+}
+
+func (x *Executor) register(ctx context.Context, action string) {
 	registration := map[string]string{"registryGroup": "EXECUTOR", "registryKey": x.cfg.AppName, "registryValue": x.cfg.Address}
-	return x.post(ctx, action, registration)
+	err := x.post(ctx, action, registration)
+	if err != nil && ctx.Err() == nil {
+		x.cfg.Log.Warn("xxl-job: registration failed", "action", action, "error", err)
+	}
 }
 
-// deliver sends results, several at a time, and keeps them while no administration server takes them.
+// deliver sends all results that wait. If that fails, they are sent with the next result or registration.
 func (x *Executor) deliver(ctx context.Context) {
-	for {
-		var batch []callback
-		select {
-		case c := <-x.callbacks:
-			batch = append([]callback{c}, x.pending()...)
-		case <-ctx.Done():
-			return
-		}
-		for failures := 1; ; failures++ {
-			err := x.post(ctx, "callback", batch)
-			if err == nil {
-				break
-			}
-			x.cfg.Log.Warn("xxl-job: reporting results failed; trying again", "results", len(batch), "error", err)
-			if !(outbox.Backoff{First: time.Second, Longest: time.Minute}).Wait(ctx, failures) {
-				x.report(batch...) // for the farewell
-				return
-			}
-		}
+	x.mu.Lock()
+	batch := slices.Clone(x.results)
+	x.mu.Unlock()
+	if len(batch) == 0 {
+		return
 	}
+	if err := x.post(ctx, "callback", batch); err != nil {
+		x.cfg.Log.Warn("xxl-job: results could not be delivered", "results", len(batch), "error", err)
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.results = x.results[len(batch):]
 }
 
-// pending returns the results that wait, without waiting.
-func (x *Executor) pending() (batch []callback) {
-	for {
-		select {
-		case c := <-x.callbacks:
-			batch = append(batch, c)
-		default:
-			return batch
-		}
+// report queues a result. x.mu is held.
+func (x *Executor) report(result callback) {
+	if len(x.results) == maxResults {
+		x.cfg.Log.Error("xxl-job: too many results wait; this one is dropped", "log_id", result.LogID)
+		return
+	}
+	x.results = append(x.results, result)
+	select {
+	case x.newResult <- struct{}{}:
+	default: // Run has a signal already
 	}
 }
-
-// report queues results.
-func (x *Executor) report(results ...callback) {
-	for _, c := range results {
-		select {
-		case x.callbacks <- c:
-		default:
-			x.cfg.Log.Error("xxl-job: a result is dropped, since too many wait", "log_id", c.LogID)
-		}
-	}
-}
-
-// errNotRunning: Run was not called or has ended.
-var errNotRunning = errors.New("the executor is not running")

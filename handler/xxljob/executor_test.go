@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "secret"
 
-// admin is an administration server that remembers what it is told.
+// admin is an administration server that records all calls.
 type admin struct {
 	*httptest.Server
 	t *testing.T
@@ -36,6 +37,7 @@ type admin struct {
 type call struct {
 	action string
 	body   string
+	code   int // of the answer
 }
 
 func newAdmin(t *testing.T) *admin {
@@ -53,9 +55,7 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.code == 200 {
-		a.calls = append(a.calls, call{r.URL.Path, body.String()})
-	}
+	a.calls = append(a.calls, call{r.URL.Path, body.String(), a.code})
 	fmt.Fprintf(w, `{"code":%d,"msg":null}`, a.code)
 }
 
@@ -65,12 +65,14 @@ func (a *admin) answer(code int) {
 	a.code = code
 }
 
-// got returns the bodies of the calls of an action.
-func (a *admin) got(action string) (bodies []string) {
+// got returns the bodies of the accepted calls of an action.
+func (a *admin) got(action string) []string { return a.answered(action, 200) }
+
+func (a *admin) answered(action string, code int) (bodies []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.calls {
-		if c.action == action {
+		if c.action == action && c.code == code {
 			bodies = append(bodies, c.body)
 		}
 	}
@@ -105,12 +107,12 @@ func (a *admin) result(logID int64) (code int, msg string) {
 	return 0, ""
 }
 
-// shop starts an executor with the jobs "quick", "fails" and "long"; the last runs until it is broken off.
+// shop starts an executor with the jobs "quick", "fails" and "long"; the last one runs until it is cancelled.
 func shop(t *testing.T, a *admin) (x *xxljob.Executor, began chan struct{}, stop func()) {
 	t.Helper()
 	began = make(chan struct{}, 10)
 	x, err := xxljob.New(xxljob.Config{
-		Admins: []string{"http://127.0.0.1:1/down", a.URL + "/admin/"}, AppName: "seckill", Address: "http://here:1/xxl", Token: token,
+		Admins: []string{"http://127.0.0.1:1/down", a.URL + "/admin/"}, AppName: "seckill", Address: "http://here:1/xxl", Token: token, Log: slog.New(slog.DiscardHandler),
 		Beat: 20 * time.Millisecond,
 		Jobs: []outbox.Job{
 			{Name: "quick", Run: func(context.Context) (string, error) { return "3 done", nil }},
@@ -154,7 +156,7 @@ func trigger(job int, handler string, logID int64, strategy string) string {
 		"logId":%d,"logDateTime":1234,"glueType":"BEAN","glueSource":"","glueUpdatetime":0,"broadcastIndex":0,"broadcastTotal":1}`, job, handler, strategy, logID)
 }
 
-func TestExecutorRegistersAndTakesItBack(t *testing.T) {
+func TestExecutor_Registration(t *testing.T) {
 	a := newAdmin(t)
 	_, _, stop := shop(t, a)
 	for len(a.got("/admin/api/registry")) < 3 { // and again and again
@@ -166,11 +168,11 @@ func TestExecutorRegistersAndTakesItBack(t *testing.T) {
 	}
 	stop()
 	if got := a.got("/admin/api/registryRemove"); len(got) != 1 || got[0] != want {
-		t.Errorf("took back %v", got)
+		t.Errorf("removed %v", got)
 	}
 }
 
-func TestRun(t *testing.T) {
+func TestExecutor_Run(t *testing.T) {
 	a := newAdmin(t)
 	x, _, _ := shop(t, a)
 	for id, tt := range []struct {
@@ -202,7 +204,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestBlockStrategiesAndKill(t *testing.T) {
+func TestExecutor_BlockStrategiesAndKill(t *testing.T) {
 	a := newAdmin(t)
 	x, began, _ := shop(t, a)
 	code := func(path, body string) any { t.Helper(); return ask(t, x, path, body)["code"] }
@@ -237,7 +239,7 @@ func TestBlockStrategiesAndKill(t *testing.T) {
 	}
 }
 
-func TestStopBreaksOffAndReports(t *testing.T) {
+func TestExecutor_StopCancelsAndReports(t *testing.T) {
 	a := newAdmin(t)
 	x, began, stop := shop(t, a)
 	ask(t, x, "run", trigger(7, "long", 1, ""))
@@ -253,14 +255,62 @@ func TestStopBreaksOffAndReports(t *testing.T) {
 	}
 }
 
-func TestResultsWaitForTheAdministrationServer(t *testing.T) {
+func TestExecutor_ResultsWaitForServer(t *testing.T) {
 	a := newAdmin(t)
 	x, _, _ := shop(t, a)
 	a.answer(500)
 	ask(t, x, "run", trigger(1, "quick", 1, ""))
-	time.Sleep(50 * time.Millisecond) // a first attempt fails
+	for len(a.answered("/admin/api/callback", 500)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	a.answer(200)
 	if code, _ := a.result(1); code != 200 {
 		t.Errorf("code %d", code)
 	}
+}
+
+func TestExecutor_Refusals(t *testing.T) {
+	x, _, _ := shop(t, newAdmin(t))
+	for _, tt := range []struct {
+		method, path, token, body string
+		want                      int
+	}{
+		{http.MethodGet, "/beat", token, "", http.StatusMethodNotAllowed},
+		{http.MethodPost, "/beat", "", "", http.StatusUnauthorized},
+		{http.MethodPost, "/run", "secret2", trigger(1, "quick", 1, ""), http.StatusUnauthorized},
+		{http.MethodPost, "/nothing", token, "{}", http.StatusNotFound},
+		{http.MethodPost, "/run", token, "no json", http.StatusBadRequest},
+		{http.MethodPost, "/run", token, `{"jobId":1,"executorParams":"` + strings.Repeat("x", 1<<20) + `"}`, http.StatusBadRequest},
+	} {
+		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
+		r.Header.Set("XXL-JOB-ACCESS-TOKEN", tt.token)
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("%s %s %q: %d, want %d", tt.method, tt.path, tt.token, w.Code, tt.want)
+		}
+	}
+	if _, err := xxljob.New(xxljob.Config{Admins: []string{"a"}, AppName: "b", Address: "c", Log: slog.New(slog.DiscardHandler), Jobs: []outbox.Job{{}}}); err == nil {
+		t.Error("an executor without a token")
+	}
+}
+
+func FuzzServe(f *testing.F) {
+	f.Add("run", trigger(1, "quick", 1, "COVER_EARLY"))
+	f.Add("log", `{"logId":1,"fromLineNum":-5}`)
+	f.Add("kill", `null`)
+	x, err := xxljob.New(xxljob.Config{Admins: []string{"a"}, AppName: "b", Address: "c", Token: token, Log: slog.New(slog.DiscardHandler), Jobs: []outbox.Job{{Name: "quick"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, path, body string) {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		r.URL.Path = "/" + path
+		r.Header.Set("XXL-JOB-ACCESS-TOKEN", token)
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, r)
+		if !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%s %q answered %q", path, body, w.Body)
+		}
+	})
 }

@@ -4,79 +4,74 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
-
-	"seckill/service/outbox"
 )
 
-// queue is the runs of one job: one at a time. It exists while there is one.
+// queue holds the triggers of one job, which run one at a time.
 type queue struct {
-	waiting []run
-	cancel  context.CancelCauseFunc // of the present run
+	waiting []request
+	cancel  context.CancelCauseFunc // of the current run
 }
 
-// run is a trigger with its job.
-type run struct {
-	trigger
-	job outbox.Job
-}
+// Block strategies: what to do with a trigger while its job runs. All others queue it.
+const (
+	discardLater = "DISCARD_LATER"
+	coverEarly   = "COVER_EARLY"
+)
 
-// queueMax bounds the triggers of one job that wait.
-const queueMax = 100
+// maxWaiting is the number of triggers of one job that may wait.
+const maxWaiting = 100
 
-// The causes that break a run off.
 var (
 	errKilled  = errors.New("killed by the administration server")
 	errCovered = errors.New("covered by a later trigger")
 )
 
-// run queues a trigger, by its strategy if the job is running already.
-func (x *Executor) run(t trigger) reply {
-	job, ok := x.jobs[t.Handler]
-	switch {
-	case t.GlueType != "" && t.GlueType != "BEAN":
-		return reply{Code: codeFail, Msg: fmt.Sprintf("glue type %q is not supported, only BEAN", t.GlueType)}
-	case !ok:
-		return reply{Code: codeFail, Msg: fmt.Sprintf("there is no job handler %q here", t.Handler)}
+// run starts a job, or treats the trigger by its block strategy if the job is running.
+func (x *Executor) run(r request) reply {
+	if _, ok := x.jobs[r.Handler]; !ok {
+		return failure("there is no job handler %q", r.Handler)
+	}
+	if r.GlueType != "" && r.GlueType != "BEAN" {
+		return failure("glue type %q is not supported, only BEAN", r.GlueType)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ctx == nil || x.ctx.Err() != nil {
-		return reply{Code: codeFail, Msg: errNotRunning.Error()}
+		return failure(notRunning)
 	}
-	q := x.queues[t.JobID]
+	q := x.queues[r.JobID]
 	if q == nil {
-		q = &queue{waiting: []run{{t, job}}}
-		x.queues[t.JobID] = q
+		q = &queue{waiting: []request{r}}
+		x.queues[r.JobID] = q
 		ctx := x.ctx
-		x.running.Go(func() { x.work(ctx, t.JobID, q) })
-		return reply{Code: codeOK}
+		x.running.Go(func() { x.work(ctx, r.JobID, q) })
+		return success
 	}
 	switch {
-	case t.BlockStrategy == discardLater:
-		return reply{Code: codeFail, Msg: "the job is still running, and later triggers are discarded"}
-	case t.BlockStrategy == coverEarly:
-		x.breakOff(q, errCovered)
-	case len(q.waiting) == queueMax:
-		return reply{Code: codeFail, Msg: "too many triggers of the job wait"}
+	case r.BlockStrategy == discardLater:
+		return failure("the job is running, and later triggers are discarded")
+	case r.BlockStrategy == coverEarly:
+		x.cancelRuns(q, errCovered)
+	case len(q.waiting) == maxWaiting:
+		return failure("too many triggers of the job wait")
 	}
-	q.waiting = append(q.waiting, run{t, job})
-	return reply{Code: codeOK}
+	q.waiting = append(q.waiting, r)
+	return success
 }
 
-// kill breaks off the present run and drops those that wait.
-func (x *Executor) kill(job jobRef) reply {
+// kill cancels the current run of a job and drops those that wait.
+func (x *Executor) kill(r request) reply {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	q := x.queues[job.JobID]
-	if q == nil {
-		return reply{Code: codeOK, Msg: "the job is not running"}
+	if q := x.queues[r.JobID]; q != nil {
+		x.cancelRuns(q, errKilled)
 	}
-	x.breakOff(q, errKilled)
-	return reply{Code: codeOK}
+	return success
 }
 
-func (x *Executor) breakOff(q *queue, cause error) {
+func (x *Executor) cancelRuns(q *queue, cause error) {
 	for _, r := range q.waiting {
 		x.finish(r, "", cause)
 	}
@@ -86,48 +81,75 @@ func (x *Executor) breakOff(q *queue, cause error) {
 	}
 }
 
-// work runs what waits, until nothing does.
+// work runs the triggers of a queue until none is left.
 func (x *Executor) work(ctx context.Context, jobID int, q *queue) {
-	for {
-		x.mu.Lock()
-		if len(q.waiting) == 0 {
-			delete(x.queues, jobID)
-			x.mu.Unlock()
-			return
-		}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(q.waiting) > 0 {
 		r := q.waiting[0]
 		q.waiting = q.waiting[1:]
 		runCtx, cancel := context.WithCancelCause(ctx)
 		q.cancel = cancel
+		x.addLog(r.LogID, fmt.Sprintf("%s begins, parameters %q", r.Handler, r.Params))
 		x.mu.Unlock()
-		x.do(runCtx, r)
+		summary, err := x.do(runCtx, r)
 		cancel(nil)
+		x.mu.Lock()
+		x.finish(r, summary, err)
 	}
+	delete(x.queues, jobID)
 }
 
-// do runs a job once.
-func (x *Executor) do(ctx context.Context, r run) {
+func (x *Executor) do(ctx context.Context, r request) (summary string, err error) {
 	if r.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(r.Timeout)*time.Second, fmt.Errorf("not done within %d s", r.Timeout))
 		defer cancel()
 	}
-	x.logs.add(r.LogID, fmt.Sprintf("%s begins, parameters %q", r.job.Name, r.Params))
-	said, err := r.job.Run(ctx)
+	summary, err = x.jobs[r.Handler].Run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	x.finish(r, said, err)
+	return summary, err
 }
 
-func (x *Executor) finish(r run, said string, err error) {
-	result := callback{LogID: r.LogID, LogTime: r.LogTime, Code: codeOK, Msg: said}
+// finish logs and reports the result of a run. x.mu is held.
+func (x *Executor) finish(r request, summary string, err error) {
+	result := callback{LogID: r.LogID, LogTime: r.LogTime, Code: codeOK, Msg: summary}
 	if err != nil {
-		result.Code, result.Msg = codeFail, err.Error()
-		if said != "" {
-			result.Msg = said + "; " + result.Msg
+		result.Code, result.Msg = codeFail, strings.TrimPrefix(summary+"; "+err.Error(), "; ")
+	}
+	x.addLog(r.LogID, fmt.Sprintf("%s ends with code %d: %s", r.Handler, result.Code, result.Msg)).ended = true
+	x.report(result)
+}
+
+// runLog is the log of one run.
+type runLog struct {
+	lines []string
+	ended bool
+}
+
+// addLog adds a line to the log of a run. x.mu is held.
+func (x *Executor) addLog(id int64, line string) *runLog {
+	log, ok := x.logs.Get(id)
+	if !ok {
+		log = &runLog{}
+		x.logs.Add(id, log)
+	}
+	log.lines = append(log.lines, time.Now().UTC().Format("2006-01-02 15:04:05.000Z ")+line)
+	return log
+}
+
+// log returns the lines of a run's log from a number on, counted from 1.
+func (x *Executor) log(r request) reply {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	part := logPart{FromLine: max(r.FromLine, 1), Content: "the log of this run is not available", IsEnd: true}
+	if log, ok := x.logs.Get(r.LogID); ok {
+		part.ToLine, part.IsEnd, part.Content = len(log.lines), log.ended, ""
+		if part.FromLine <= len(log.lines) {
+			part.Content = strings.Join(log.lines[part.FromLine-1:], "\n") + "\n"
 		}
 	}
-	x.logs.end(r.LogID, fmt.Sprintf("%s ends with code %d: %s", r.job.Name, result.Code, result.Msg))
-	x.report(result)
+	return reply{Code: codeOK, Content: part, Data: part}
 }
