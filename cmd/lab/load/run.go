@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -11,8 +12,8 @@ import (
 	"seckill/loadtest"
 )
 
-// load is one run of a scenario.
-type load struct {
+// run is one run of a scenario.
+type run struct {
 	cmd      *Command
 	scenario loadtest.Scenario
 	out      *cli.Output
@@ -23,137 +24,105 @@ type load struct {
 	journal  *loadtest.Journal
 }
 
-// newLoad makes everything ready; close it.
-func newLoad(cmd *Command, scenario loadtest.Scenario, out *cli.Output) (*load, error) {
-	l := &load{cmd: cmd, scenario: scenario, out: out, claims: verdict.NewOrderClaims()}
+// newRun opens the client and the journal. Close it.
+func newRun(cmd *Command, scenario loadtest.Scenario, out *cli.Output) (*run, error) {
+	r := &run{cmd: cmd, scenario: scenario, out: out, claims: verdict.NewOrderClaims()}
 	var err error
-	if l.users, err = cmd.users(); err != nil {
+	if r.users, err = cmd.users(); err != nil {
 		return nil, err
 	}
-	if l.client, err = loadtest.NewClient(cmd.URL, loadtest.ClientOptions{Timeout: cmd.Timeout, Token: l.users.token}); err != nil {
+	if r.client, err = loadtest.NewClient(cmd.URL, loadtest.ClientOptions{Timeout: cmd.Timeout, Token: r.users.token}); err != nil {
 		return nil, err
 	}
 	if cmd.Journal != "" {
-		if l.file, err = os.Create(cmd.Journal); err != nil {
-			l.client.Close()
+		if r.file, err = os.Create(cmd.Journal); err != nil {
+			r.client.Close()
 			return nil, err
 		}
-		l.journal = loadtest.NewJournal(l.file)
+		r.journal = loadtest.NewJournal(r.file)
 	}
-	return l, nil
+	return r, nil
 }
 
-func (l *load) close() error {
-	l.client.Close()
-	if l.file == nil {
+func (r *run) close() error {
+	r.client.Close()
+	if r.file == nil {
 		return nil
 	}
-	return errors.Join(l.journal.Flush(), l.file.Close())
+	return errors.Join(r.journal.Flush(), r.file.Close())
 }
 
-// record returns where entries go.
-func (l *load) record(e *loadtest.Entry) {
-	l.claims.Add(e)
-	if l.journal != nil {
-		l.journal.Write(e)
+// record is called with every request and its answer.
+func (r *run) record(e *loadtest.Entry) {
+	r.claims.Add(e)
+	if r.journal != nil {
+		r.journal.Write(e)
 	}
 }
 
-// run plays the scenario and judges what came of it. Ctrl-C ends the load early; what there is then is judged.
-func (l *load) run(ctx context.Context) (*loadResult, error) {
-	voucher, err := l.voucher()
+// send sends the load and checks the answers. Ctrl-C ends only the load: the result is that of the requests sent until then.
+func (r *run) send(ctx context.Context) (*result, error) {
+	voucher, err := r.voucher()
 	if err != nil {
 		return nil, err
 	}
-	result := &loadResult{Scenario: l.scenario.Name, Before: voucher}
-	if l.users.prepare != nil {
-		users := l.scenario.Users
-		if l.scenario.Arrivals > 0 {
-			users = min(users, l.scenario.Arrivals)
-		}
-		l.users.prepare(l.cmd.FirstUser, users)
+	s := r.scenario
+	if r.users.prepare != nil {
+		r.users.prepare(r.cmd.FirstUser, min(s.Users, cmp.Or(s.Arrivals, s.Users)))
 	}
-	r := loadtest.NewRecorder(l.record)
+	recorder := loadtest.NewRecorder(r.record)
 	buyers := &loadtest.Buyers{
-		Client: l.client, Recorder: r, Voucher: voucher.ID, FirstUser: l.cmd.FirstUser, Users: l.scenario.Users, IDs: l.users.ids,
-		Copies: l.scenario.Copies, CopyShare: l.scenario.CopyShare, NoKeys: l.cmd.NoKeys, Name: loadtest.NewName(),
+		Client: r.client, Recorder: recorder, Voucher: voucher.ID, FirstUser: r.cmd.FirstUser, Users: s.Users, IDs: r.users.ids,
+		Copies: s.Copies, CopyShare: s.CopyShare, NoKeys: r.cmd.NoKeys, Name: loadtest.NewName(),
 	}
-	if err := l.play(ctx, r, buyers); err != nil {
+	requests := s.Arrivals + int64(float64(s.Arrivals)*s.CopyShare*float64(max(s.Copies-1, 0)))
+	stop := cli.ShowProgress(r.out.Stderr, s.Name, cmp.Or(requests, -1), recorder)
+	load := loadtest.Load{Clients: r.cmd.Clients, Rate: s.Rate, Arrivals: s.Arrivals, Duration: s.Duration}
+	err = buyers.Run(ctx, load, func(a loadtest.Arrival) { s.Act(buyers, a) })
+	stop()
+	if err != nil {
 		return nil, err
 	}
-	result.Load = r.Report()
-	after := context.WithoutCancel(ctx) // an interrupted load is settled and judged like any other
-	if unknown := r.TakeUnknown(); len(unknown) > 0 {
-		settling, cancel := context.WithTimeout(after, l.cmd.Settle)
-		defer cancel()
-		result.Settled = loadtest.Settle(settling, l.client, loadtest.NewRecorder(l.record), unknown)
-	}
-	result.Clients = l.claims.Owned(voucher.UserLimit)
-	if result.After, err = l.client.Voucher(voucher.ID); err != nil {
+	result := &result{Scenario: s.Name, Before: voucher, Load: recorder.Report()}
+	result.Settled = buyers.Settle(context.WithoutCancel(ctx), r.cmd.Settle)
+	result.Clients = r.claims.Owned(voucher.UserLimit)
+	if result.After, err = r.client.Voucher(voucher.ID); err != nil {
 		return nil, err
 	}
-	if err := l.claims.Err(); err != nil {
-		return nil, err
-	}
-	if result.Verdict, result.Audited, err = l.audit(); err != nil {
-		return nil, err
-	}
-	result.judge()
-	return result, nil
+	return result, r.judge(result)
 }
 
-// play sends the load. When ctx ends, requests under way get a moment to be answered before their connections are cut.
-func (l *load) play(ctx context.Context, r *loadtest.Recorder, buyers *loadtest.Buyers) error {
-	requests := l.scenario.Arrivals + int64(float64(l.scenario.Arrivals)*l.scenario.CopyShare*float64(max(l.scenario.Copies-1, 0)))
-	stop := cli.ShowProgress(l.out.Stderr, l.scenario.Name, max(requests, -1), r)
-	defer stop()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-done:
-			return
-		case <-ctx.Done():
-		}
-		select {
-		case <-done:
-		case <-time.After(patience):
-			l.client.Abort()
-		}
-	}()
-	send := loadtest.Load{Clients: l.cmd.Clients, Rate: l.scenario.Rate, Arrivals: l.scenario.Arrivals, Duration: l.scenario.Duration}
-	return send.Run(ctx,
-		func(a loadtest.Arrival) { l.scenario.Act(buyers, a) },
-		func(a loadtest.Arrival) { r.Drop(a.Due) })
-}
-
-// patience is how long requests under way may take after Ctrl-C.
-const patience = 3 * time.Second
-
-// voucher returns the one that is bought, put on sale for the purpose if none was named.
-func (l *load) voucher() (loadtest.Voucher, error) {
-	if l.cmd.Voucher != "" {
-		return l.client.Voucher(l.cmd.Voucher)
+// voucher returns the voucher to buy. It puts a new one on sale if the flags name none.
+func (r *run) voucher() (loadtest.Voucher, error) {
+	if r.cmd.Voucher != "" {
+		return r.client.Voucher(r.cmd.Voucher)
 	}
-	if l.users.admin == 0 {
-		return loadtest.Voucher{}, errors.New("--voucher is needed, or an admin's token to put one on sale")
+	if r.users.admin == 0 {
+		return loadtest.Voucher{}, errors.New("--voucher is required without an admin's token")
 	}
 	now := time.Now()
-	return l.client.CreateVoucher(l.users.admin, loadtest.NewVoucher{
-		Title: "Load: " + l.scenario.Name, PriceCents: 4900, Stock: l.scenario.Stock, UserLimit: 1, PaySeconds: l.scenario.PaySeconds,
-		StartsAt: now.Add(-time.Minute), EndsAt: now.Add(l.scenario.Duration + 24*time.Hour),
+	return r.client.CreateVoucher(r.users.admin, loadtest.NewVoucher{
+		Title: "Load: " + r.scenario.Name, PriceCents: 4900, Stock: r.scenario.Stock, UserLimit: 1, PaySeconds: r.scenario.PaySeconds,
+		StartsAt: now.Add(-time.Minute), EndsAt: now.Add(r.scenario.Duration + 24*time.Hour),
 	})
 }
 
-// audit asks the shop for its audit, if an admin's token is there.
-func (l *load) audit() (v *verdict.Verdict, audited bool, err error) {
-	if !l.cmd.Audit || l.users.admin == 0 {
-		return verdict.New(), false, nil
+// judge fills the verdict of the result: the shop's audit, if there is an admin's token, and what the clients' answers show.
+func (r *run) judge(result *result) (err error) {
+	if err := r.claims.Err(); err != nil {
+		return err
 	}
-	text, err := l.client.Audit(l.users.admin)
-	if err != nil {
-		return nil, false, err
+	result.Verdict = verdict.New()
+	if r.cmd.Audit && r.users.admin != 0 {
+		answer, err := r.client.Audit(r.users.admin)
+		if err != nil {
+			return err
+		}
+		if result.Verdict, err = verdict.ParseAudit(answer); err != nil {
+			return err
+		}
+		result.Audited = true
 	}
-	v, err = verdict.ParseAudit(text)
-	return v, true, err
+	result.judge()
+	return nil
 }

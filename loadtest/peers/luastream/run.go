@@ -57,7 +57,7 @@ func (c *compareCmd) measure(ctx context.Context, who *contestant, url string) (
 	if err != nil {
 		return r, err
 	}
-	r = result{orders: report.Clients.Orders, p50: report.Load.Accepted.P50, p99: report.Load.Accepted.P99, good: report.OK}
+	r = result{orders: report.Clients.Orders, p50: report.Load.Accepted.P50, p99: report.Load.Accepted.P99, good: report.Verdict.OK}
 	r.acknowledged = float64(r.orders) / report.Load.Elapsed.Seconds()
 	r.durable = r.acknowledged // a 201 of ours is a commit
 	if !who.stats {
@@ -74,7 +74,9 @@ func (c *compareCmd) measure(ctx context.Context, who *contestant, url string) (
 
 // report has what is read of `lab load --json`.
 type report struct {
-	OK   bool `json:"ok"`
+	Verdict struct {
+		OK bool `json:"ok"`
+	} `json:"verdict"`
 	Load struct {
 		Elapsed  time.Duration `json:"elapsed_ns"`
 		Accepted struct {
@@ -115,7 +117,7 @@ func (c *compareCmd) generate(ctx context.Context, url string, args ...string) (
 // audit asks the shop whether all is well, with a load of one request.
 func (c *compareCmd) audit(ctx context.Context, url string, r *result) error {
 	report, err := c.generate(ctx, url, "--requests", "1", "--clients", "1", "--stock", "1", "--users", "1", "--timeout", "5m")
-	r.good = r.good && report.OK
+	r.good = r.good && report.Verdict.OK
 	return err
 }
 
