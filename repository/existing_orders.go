@@ -24,7 +24,7 @@ func (s *Orders) answerFromExisting(ctx context.Context, voucherID idgen.ID, pen
 	for _, p := range pending {
 		key := keyOf(&p.Order)
 		if found := existing.answer(key, limit); found != nil {
-			p.Err = service.Verdict(found, key.request, voucherID)
+			p.Err = service.MatchRequest(found, key.request, voucherID)
 			if p.Replayed = p.Err == nil; p.Replayed {
 				p.Order = *found
 			}
@@ -141,8 +141,8 @@ func (e *existingOrders) reserve(user service.UserID, slot int) {
 	e.slots[user][slot] = true
 }
 
-// Standing implements service.OrderStore.
-func (s *Orders) Standing(ctx context.Context, voucherID idgen.ID, user service.UserID, requestID string, limit int) (order service.Order, err error) {
+// ExistingOrder implements service.OrderStore.
+func (s *Orders) ExistingOrder(ctx context.Context, voucherID idgen.ID, user service.UserID, requestID string, limit int) (order service.Order, err error) {
 	asked := service.Placement{Order: service.Order{VoucherID: voucherID, UserID: user, RequestID: requestID}}
 	err = s.db.read(ctx, func(tx *gorm.DB) error {
 		existing, err := findExisting(tx, voucherID, []*service.Placement{&asked}, false)

@@ -11,7 +11,7 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestWhoHoldsAnOrderGetsItWhenNothingIsLeft(t *testing.T) {
+func TestGate_SoldOutReturnsExistingOrder(t *testing.T) {
 	afterwards := map[string]struct {
 		pass    time.Duration
 		refusal Code
@@ -67,7 +67,7 @@ func TestWhoHoldsAnOrderGetsItWhenNothingIsLeft(t *testing.T) {
 }
 
 // An order of another instance is not in the list that is kept; the counter of placed orders tells.
-func TestBuyerOfAnotherInstanceIsFound(t *testing.T) {
+func TestGate_SoldOutBuyerOfAnotherInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		ids := &countedIDs{}
@@ -88,7 +88,7 @@ func TestBuyerOfAnotherInstanceIsFound(t *testing.T) {
 }
 
 // An instance that sells units itself needs no new list.
-func TestOwnBuyersAreAddedToTheList(t *testing.T) {
+func TestBuyers_OwnBuyersAreAdded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -110,7 +110,7 @@ func TestOwnBuyersAreAddedToTheList(t *testing.T) {
 
 // The race that the comment on buyers.add is about: an order is in the list that is being read, and its instance adds
 // it afterwards. Counted twice, it would hide the order of user 6, which the list lacks.
-func TestOrderInTheListIsNotCountedTwice(t *testing.T) {
+func TestBuyers_OrderInTheListCountsOnce(t *testing.T) {
 	b := &buyers{sorted: []UserID{1, 5}, placed: 1} // 5 committed after the counter was read and before the list was
 	b.add(5)
 	b.add(5)
@@ -135,7 +135,7 @@ func TestOrderInTheListIsNotCountedTwice(t *testing.T) {
 
 // What the list covers is counted before the stock row is read. Counted afterwards, an order of this instance that was
 // placed in between would stand for that of user 4, which the list lacks, and user 4 would be told "sold out".
-func TestOrderThatCommitsDuringTheRead(t *testing.T) {
+func TestGate_OrderCommitsDuringTheRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ids := newFakeStore(), &countedIDs{}
 		here := soldOut(t, store, func(c *Config) { c.IDs, c.BatchMax = ids, 1 })
@@ -154,10 +154,10 @@ func TestOrderThatCommitsDuringTheRead(t *testing.T) {
 		var wg sync.WaitGroup
 		add("first")
 		wg.Go(func() { wantNoError(t, buy(here, 5)) })
-		time.Sleep(2 * checkPace) // it has passed the gate, and commits later
+		time.Sleep(2 * readPace) // it has passed the gate, and commits later
 		synctest.Wait()
 		wantNoError(t, buy(there, 4))
-		wantCode(t, buy(here, 6), CodeSoldOut) // by the commit, which arms the latch
+		wantCode(t, buy(here, 6), CodeSoldOut) // by the commit, which closes the gate
 
 		blocked := false
 		store.answering = func(method string) {
@@ -167,7 +167,7 @@ func TestOrderThatCommitsDuringTheRead(t *testing.T) {
 			}
 		}
 		wg.Go(func() { wantCode(t, buy(here, 4), CodeAlreadyOrdered) })
-		time.Sleep(2 * checkPace) // its read begins, and sees no stock
+		time.Sleep(2 * readPace) // its read begins, and sees no stock
 		synctest.Wait()
 		add("second")
 		close(commit)
@@ -182,7 +182,7 @@ func TestOrderThatCommitsDuringTheRead(t *testing.T) {
 }
 
 // Negative control: a list whose counter is read after it claims orders that it lacks.
-func TestListThatClaimsTooMuchIsNoticed(t *testing.T) {
+func TestBuyers_IncompleteListIsNoticed(t *testing.T) {
 	found := violationsWith(t, func(f *fakeStore) OrderStore { return boastfulStore{f} }, func(*sale) {})
 	if found == "" {
 		t.Error("nobody noticed a list of buyers that claims orders which it lacks")
@@ -204,7 +204,7 @@ func (b boastfulStore) Buyers(ctx context.Context, id idgen.ID) ([]UserID, int64
 }
 
 // While lists are too expensive to be read again, or fail, each request looks for its own order.
-func TestLongListsAreReadSeldom(t *testing.T) {
+func TestBuyers_LongListsAreReadSeldom(t *testing.T) {
 	for name, err := range map[string]error{"slow": nil, "failing": ErrUnavailable} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestLongListsAreReadSeldom(t *testing.T) {
 }
 
 // A user with several orders makes the count fall short: the list is read anew, and nobody is told a falsehood.
-func TestSeveralOrdersOfOneUser(t *testing.T) {
+func TestBuyers_SeveralOrdersOfOneUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 3, 3)

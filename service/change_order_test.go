@@ -21,7 +21,7 @@ func orderOf(t *testing.T, store *fakeStore, woken *int) (*Shop, *countedIDs, Or
 	return s, ids, o
 }
 
-func TestChangingAnOrder(t *testing.T) {
+func TestChangeOrder(t *testing.T) {
 	type step struct {
 		name   string
 		do     func(s *Shop, id idgen.ID) (Order, error)
@@ -76,7 +76,7 @@ func TestChangingAnOrder(t *testing.T) {
 	}
 }
 
-func TestChangeWithoutAnID(t *testing.T) {
+func TestChangeOrder_WithoutAnID(t *testing.T) {
 	store, woken := newFakeStore(), 0
 	s, ids, o := orderOf(t, store, &woken)
 	ids.err = idgen.ErrExhausted
@@ -89,7 +89,7 @@ func TestChangeWithoutAnID(t *testing.T) {
 	}
 }
 
-func TestOrdersAreTheirUsersOwn(t *testing.T) {
+func TestOrder_OfAnotherUser(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 200, 100)
 	s := openShop(t, store)

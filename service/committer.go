@@ -1,150 +1,115 @@
 package service
 
 import (
-	"container/list"
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
+
+	"seckill/service/idgen"
 )
 
-// committer turns single orders into batches. Each sale has a queue of its own; what arrives while one of its batches
-// is being committed is the next batch. Nobody waits for a batch to fill: a lone order is a batch of one.
+// committer turns single orders into batches. Each sale has its own queue; the orders that arrive while one of its batches
+// is being committed are the next batch. No order waits for a batch to fill: a single order is a batch of one.
 type committer struct {
-	store    OrderStore
-	observer Observer
-	changed  func()
-	log      *slog.Logger
-	max      int           // orders a batch
-	lanes    int           // batches of one sale at the same time
-	timeout  time.Duration // of a batch
-	queueMax int
-	slots    chan struct{} // a token for each transaction that may run; first come, first served
+	cfg            Config
+	workersPerSale int           // batches of one sale at the same time
+	slots          chan struct{} // one for each transaction that may run; first come, first served
 
-	mu      sync.Mutex
+	mu      sync.Mutex // also guards the queues of all sales
 	closed  bool
-	waiting int            // tickets in all queues
-	open    sync.WaitGroup // tickets that were let in and have no answer yet; Add under mu, before closed
+	waiting int            // orders in all queues
+	open    sync.WaitGroup // accepted orders that have no verdict yet; Add under mu, before closed
 }
 
 func newCommitter(cfg Config) *committer {
-	c := &committer{
-		store: cfg.Orders, observer: cfg.Observer, changed: cfg.Changed, log: cfg.Log,
-		max: cfg.BatchMax, lanes: 1, timeout: cfg.CommitTimeout, queueMax: cfg.QueueMax,
-		slots: make(chan struct{}, cfg.CommitConcurrency),
-	}
-	if c.max == 1 { // the classic pattern: the row's lock is the queue
-		c.lanes = cfg.CommitConcurrency
+	c := &committer{cfg: cfg, workersPerSale: 1, slots: make(chan struct{}, cfg.CommitConcurrency)}
+	if cfg.BatchMax == 1 { // the classic pattern: orders wait for the row's lock, not in the queue
+		c.workersPerSale = cfg.CommitConcurrency
 	}
 	return c
 }
 
-// ticket is a placement in a queue.
-type ticket struct {
-	*Placement
-	place *list.Element // nil once it has left the queue; guarded by queue.mu
-	done  chan struct{} // closed when the verdict is there
+// saleQueue holds the orders of one sale that wait for a batch, guarded by committer.mu.
+type saleQueue struct {
+	orders  []*Placement
+	workers int
 }
 
-// queue holds the tickets of one sale, first in, first out. It is a list, because a ticket that is withdrawn leaves
-// from the middle: whoever has gone takes up no room, however long the batch before takes.
-type queue struct {
-	mu      sync.Mutex
-	tickets list.List
-	running int // lanes at work
-}
-
-// remove takes a ticket out of the queue.
-func (q *queue) remove(t *ticket) {
-	q.tickets.Remove(t.place)
-	t.place = nil
-}
-
-// commit waits until the placement has its verdict and returns it. If ctx ends first, a placement that is still in the
-// queue is withdrawn; one that is on its way is ErrUnknown, and the caller must not touch it any more.
+// commit waits for the verdict of the placement and returns it. If ctx ends first, a placement that is still in the
+// queue is withdrawn; for one that is in a batch the error is ErrUnknown, and the caller must not touch it any more.
 func (c *committer) commit(ctx context.Context, sale *sale, p *Placement) error {
 	if ctx.Err() != nil {
 		return Unavailable(context.Cause(ctx))
 	}
-	if err := c.admit(); err != nil {
+	if err := c.enqueue(sale, p); err != nil {
 		return err
 	}
-	t := &ticket{Placement: p, done: make(chan struct{})}
-	c.enqueue(sale, t)
 	select {
-	case <-t.done:
-		return t.Err
+	case <-p.done:
+		return p.Err
 	case <-ctx.Done():
 	}
-	if c.withdraw(&sale.queue, t) {
+	if c.withdraw(&sale.queue, p) {
 		return Unavailable(context.Cause(ctx))
 	}
 	select { // the verdict may have come at the same moment
-	case <-t.done:
-		return t.Err
+	case <-p.done:
+		return p.Err
 	default:
 		return Unknown(context.Cause(ctx))
 	}
 }
 
-// admit lets one ticket in, unless the committer is closed or too much is waiting.
-func (c *committer) admit() error {
+// enqueue adds a placement to its sale's queue and starts a worker if none is free, unless the committer is closed or
+// too many orders wait.
+func (c *committer) enqueue(sale *sale, p *Placement) error {
+	p.done = make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
 		return ErrUnavailable
-	case c.waiting >= c.queueMax:
+	case c.waiting >= c.cfg.QueueMax:
 		return ErrBusy
 	}
 	c.open.Add(1)
-	c.waiting++
-	c.observer.Waiting(c.waiting)
+	c.addWaiting(1)
+	q := &sale.queue
+	q.orders = append(q.orders, p)
+	if q.workers < c.workersPerSale {
+		q.workers++
+		go c.work(sale)
+	}
 	return nil
 }
 
-// left counts tickets that have left their queues. The observer is told under the lock, so that the last that it hears
-// is how it is.
-func (c *committer) left(n int) {
+// addWaiting counts. It calls the observer under the lock, so that its last value is the current one.
+func (c *committer) addWaiting(n int) {
+	c.waiting += n
+	c.cfg.Observer.Waiting(c.waiting)
+}
+
+// withdraw takes a placement out of the queue, unless it is in a batch already.
+func (c *committer) withdraw(q *saleQueue, p *Placement) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting -= n
-	c.observer.Waiting(c.waiting)
-}
-
-// enqueue puts a ticket into its sale's queue and sees to it that somebody works there.
-func (c *committer) enqueue(sale *sale, t *ticket) {
-	q := &sale.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	t.place = q.tickets.PushBack(t)
-	if q.running < c.lanes {
-		q.running++
-		go c.work(sale)
+	i := slices.Index(q.orders, p)
+	if i < 0 {
+		return false
 	}
-}
-
-// withdraw takes a ticket out of the queue, unless it is in a batch already.
-func (c *committer) withdraw(q *queue, t *ticket) bool {
-	q.mu.Lock()
-	waiting := t.place != nil
-	if waiting {
-		q.remove(t)
-	}
-	q.mu.Unlock()
-	if waiting {
-		c.left(1)
-		c.open.Done()
-	}
-	return waiting
+	q.orders = slices.Delete(q.orders, i, i+1)
+	c.addWaiting(-1)
+	c.open.Done()
+	return true
 }
 
 // work commits batches until the sale's queue is empty.
 func (c *committer) work(sale *sale) {
 	for {
-		c.slots <- struct{}{} // taken before the batch is: who arrives meanwhile is in it
+		c.slots <- struct{}{} // first the slot, then the batch: orders that arrive meanwhile are in it
 		batch := c.take(&sale.queue)
 		if len(batch) > 0 {
 			c.run(sale, batch)
@@ -156,66 +121,57 @@ func (c *committer) work(sale *sale) {
 	}
 }
 
-// take removes the next batch from the queue. An empty one means that the worker is no longer counted.
-func (c *committer) take(q *queue) []*ticket {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := min(q.tickets.Len(), c.max)
+// take removes the next batch from the queue. If there is none, the worker must end.
+func (c *committer) take(q *saleQueue) []*Placement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := min(len(q.orders), c.cfg.BatchMax)
 	if n == 0 {
-		q.running--
+		q.workers--
 		return nil
 	}
-	batch := make([]*ticket, n)
-	for i := range batch {
-		batch[i] = q.tickets.Front().Value.(*ticket)
-		q.remove(batch[i])
-	}
-	c.left(n)
+	batch := slices.Clone(q.orders[:n])
+	q.orders = slices.Delete(q.orders, 0, n)
+	c.addWaiting(-n)
 	return batch
 }
 
 // run commits one batch and hands out its verdicts.
-func (c *committer) run(sale *sale, batch []*ticket) {
-	placements := make([]*Placement, len(batch))
-	for i, t := range batch {
-		placements[i] = t.Placement
-	}
+func (c *committer) run(sale *sale, batch []*Placement) {
 	start := time.Now()
-	c.place(sale, placements)
-	c.observer.Committed(len(batch), time.Since(start))
+	c.place(sale.id, batch)
+	c.cfg.Observer.Committed(len(batch), time.Since(start))
 
-	sale.learn(placements)
+	sale.learn(batch)
 	wrote := false
-	for _, t := range batch {
-		wrote = wrote || t.Err == nil && !t.Replayed
-		close(t.done) // from here on the placement is the caller's again
+	for _, p := range batch {
+		wrote = wrote || p.Err == nil && !p.Replayed
+		close(p.done) // from here on the placement is the caller's again
 	}
 	if wrote {
-		c.changed()
+		c.cfg.Changed()
 	}
 	c.open.Add(-len(batch))
 }
 
-// place calls the store. The context is its own: a caller who leaves does not stop the others, and what was sent to the
-// database is settled as long as time allows.
+// place calls the store, with a context of its own: a caller that leaves does not stop the others.
 //
-// A store that panics has a defect, but it must not take down the other sales, nor leave its callers waiting. How far
-// it got is not known, so that is the verdict.
-func (c *committer) place(sale *sale, batch []*Placement) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+// If the store panics, it is not known what it did, so the verdict is unknown. Other sales go on.
+func (c *committer) place(voucherID idgen.ID, batch []*Placement) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CommitTimeout)
 	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {
-			c.log.Error("placing orders panicked", "voucher", sale.id, "orders", len(batch), "panic", cause, "stack", string(debug.Stack()))
+			c.cfg.Log.Error("placing orders panicked", "voucher", voucherID, "orders", len(batch), "panic", cause, "stack", string(debug.Stack()))
 			for _, p := range batch {
 				p.Err, p.Replayed = Unknown(fmt.Errorf("placing orders panicked: %v", cause)), false
 			}
 		}
 	}()
-	c.store.Place(ctx, sale.id, batch)
+	c.cfg.Orders.Place(ctx, voucherID, batch)
 }
 
-// close refuses new tickets and waits until those that were let in have their answer, or ctx ends.
+// close refuses new orders and waits until all accepted ones have their verdict, or ctx ends.
 func (c *committer) close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,7 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestFullQueueRefusesAtOnce(t *testing.T) {
+func TestCommitter_FullQueueRefusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -46,22 +47,18 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 	})
 }
 
-// queued returns what is in a voucher's queue.
-func (s *Shop) queued(id idgen.ID) (tickets []*ticket) {
+// queued returns the orders in a voucher's queue.
+func (s *Shop) queued(id idgen.ID) []*Placement {
 	found, ok := s.sales.Load(id)
 	if !ok {
 		return nil
 	}
-	q := &found.(*sale).queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for e := q.tickets.Front(); e != nil; e = e.Next() {
-		tickets = append(tickets, e.Value.(*ticket))
-	}
-	return tickets
+	s.commits.mu.Lock()
+	defer s.commits.mu.Unlock()
+	return slices.Clone(found.(*sale).queue.orders)
 }
 
-func TestWithdrawnOrderNeverReachesTheStore(t *testing.T) {
+func TestCommitter_WithdrawnOrderNeverReachesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -83,7 +80,7 @@ func TestWithdrawnOrderNeverReachesTheStore(t *testing.T) {
 		leave(gone)
 		synctest.Wait()
 		if n := len(s.queued(voucherID)); n != 1 {
-			t.Errorf("%d tickets in the queue, want the one of user 3", n)
+			t.Errorf("%d orders in the queue, want the one of user 3", n)
 		}
 		gate.let(2)
 		wg.Wait()
@@ -94,7 +91,7 @@ func TestWithdrawnOrderNeverReachesTheStore(t *testing.T) {
 	})
 }
 
-func TestContextThatEndedBeforeIsNotEvenQueued(t *testing.T) {
+func TestCommitter_EndedContextIsNotQueued(t *testing.T) {
 	store, seen := newFakeStore(), &recorder{}
 	store.sell(voucherID, 100, 1)
 	s := openShop(t, store, func(c *Config) { c.Observer = seen })
@@ -109,7 +106,7 @@ func TestContextThatEndedBeforeIsNotEvenQueued(t *testing.T) {
 }
 
 // Behind one slow batch twenty thousand callers come and give up. Neither the queue's bound nor memory notices.
-func TestQueueKeepsNothingOfWhoLeft(t *testing.T) {
+func TestCommitter_QueueKeepsNoWithdrawnOrders(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 10, 1)
 	gate := newTurnstile(store)
@@ -142,7 +139,7 @@ func TestQueueKeepsNothingOfWhoLeft(t *testing.T) {
 		t.Errorf("the heap grew by %d KiB", grown>>10)
 	}
 	if n := len(s.queued(voucherID)); n != 0 {
-		t.Errorf("%d tickets in the queue", n)
+		t.Errorf("%d orders in the queue", n)
 	}
 	gate.turn <- struct{}{}
 	wg.Wait()
@@ -158,7 +155,7 @@ func heapInUse() int64 {
 
 // A caller who leaves while its batch is on its way is told "unknown" at once, and must not race with the batch over
 // the placement (run with -race). Its order stands, and the same request finds it.
-func TestLeavingWhileTheBatchIsOnItsWay(t *testing.T) {
+func TestCommitter_ContextEndsDuringTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -199,7 +196,7 @@ func TestLeavingWhileTheBatchIsOnItsWay(t *testing.T) {
 }
 
 // The verdict and the end of the context come at the same moment: the caller gets either, and the truth.
-func TestLeavingAtTheMomentOfTheVerdict(t *testing.T) {
+func TestCommitter_ContextEndsWithTheVerdict(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 100_000, 1)
 	s := openShop(t, store)
@@ -234,7 +231,7 @@ func TestLeavingAtTheMomentOfTheVerdict(t *testing.T) {
 	t.Log(outcomes)
 }
 
-func TestCloseDrainsAndRefuses(t *testing.T) {
+func TestShop_CloseDrainsAndRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -283,7 +280,7 @@ func TestCloseDrainsAndRefuses(t *testing.T) {
 }
 
 // Orders that arrive while the shop closes get a true answer, and Close waits for all that were let in.
-func TestCloseRacesWithArrivals(t *testing.T) {
+func TestShop_CloseRacesWithArrivals(t *testing.T) {
 	for range 50 {
 		store := newFakeStore()
 		store.sell(voucherID, 1000, 1)
@@ -314,7 +311,7 @@ func TestCloseRacesWithArrivals(t *testing.T) {
 }
 
 // The store gets a context that ends, and gives its verdict then.
-func TestCommitTimeout(t *testing.T) {
+func TestCommitter_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)

@@ -47,7 +47,7 @@ func users(from, to UserID) (us []UserID) {
 	return us
 }
 
-func TestBatchIsWhatArrivedDuringTheCommitBefore(t *testing.T) {
+func TestCommitter_BatchIsWhatArrivedDuringTheLastCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -68,7 +68,7 @@ func TestBatchIsWhatArrivedDuringTheCommitBefore(t *testing.T) {
 }
 
 // Who arrives while the sale waits for its turn among the others is in its batch, too.
-func TestBatchIsTakenWhenItsTurnComes(t *testing.T) {
+func TestCommitter_BatchIsTakenWithItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -90,7 +90,7 @@ func TestBatchIsTakenWhenItsTurnComes(t *testing.T) {
 	})
 }
 
-func TestLoneOrderIsABatchOfOneAndNeedsNoTimer(t *testing.T) {
+func TestCommitter_SingleOrderDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -108,7 +108,7 @@ func TestLoneOrderIsABatchOfOneAndNeedsNoTimer(t *testing.T) {
 	})
 }
 
-func TestFirstComeFirstServed(t *testing.T) {
+func TestCommitter_FirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 13, 1) // the last unit is in the middle of a batch
@@ -134,7 +134,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 }
 
 // Under a load that never lets up, an order waits for the batch on its way and the full ones before it, never longer.
-func TestNobodyStarves(t *testing.T) {
+func TestCommitter_BoundsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients, batch, commit = 64, 16, 10 * time.Millisecond
 		store := newFakeStore()
@@ -158,7 +158,7 @@ func TestNobodyStarves(t *testing.T) {
 	})
 }
 
-func TestBatchMaxOneCommitsSideBySide(t *testing.T) {
+func TestCommitter_BatchMaxOneCommitsInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)
@@ -220,7 +220,7 @@ func hotVouchers(t *testing.T, set func(*Config)) (batches map[idgen.ID]int) {
 	return batches
 }
 
-func TestHotVouchersShareTheConnectionsFairly(t *testing.T) {
+func TestCommitter_VouchersShareTheSlotsFairly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		batches := hotVouchers(t, func(c *Config) { c.CommitConcurrency = 4 })
 		// 4 slots of 1 ms make 800 batches, 40 for each of 20 vouchers, however many clients it has.
@@ -232,7 +232,7 @@ func TestHotVouchersShareTheConnectionsFairly(t *testing.T) {
 	})
 }
 
-func TestVerdictComesAfterTheStoreReturned(t *testing.T) {
+func TestCommitter_VerdictComesAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		if early := earlyVerdicts(t, store, store); early != 0 {
@@ -242,7 +242,7 @@ func TestVerdictComesAfterTheStoreReturned(t *testing.T) {
 }
 
 // Negative control: a store that returns before its commit is durable is noticed.
-func TestVerdictBeforeTheCommitIsNoticed(t *testing.T) {
+func TestCommitter_EarlyVerdictIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		if early := earlyVerdicts(t, store, hastyStore{store}); early != 20 {
@@ -293,7 +293,7 @@ func earlyVerdicts(t *testing.T, store *fakeStore, orders OrderStore) (early int
 	return early
 }
 
-func TestPanickingStoreLeavesNobodyWaiting(t *testing.T) {
+func TestCommitter_StorePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 100, 1)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestErrors(t *testing.T) {
+func TestError(t *testing.T) {
 	cause := errors.New("connection refused")
 	for _, c := range []struct {
 		err  error
@@ -47,7 +47,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestEventsAndPoints(t *testing.T) {
+func TestOrderEvent_PayloadAndPoints(t *testing.T) {
 	at := time.Date(2026, 11, 11, 8, 0, 0, 0, time.FixedZone("CST", 8*3600))
 	o := Order{ID: 9007199254740993, VoucherID: 7, UserID: 1 << 60, Status: Paid, Version: 2, PriceCents: 1999}
 	e := NewOrderEvent(OrderPaid, &o, at)

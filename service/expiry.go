@@ -7,12 +7,11 @@ import (
 	"seckill/service/idgen"
 )
 
-// expireBatch is how many orders one transaction closes: enough to keep up with any sale, few enough to hold the stock
-// rows for milliseconds only.
+// expireBatch is how many orders one transaction closes. It holds the locks of their stock rows for milliseconds.
 const expireBatch = 200
 
-// ExpireOrders closes every order whose time to pay is over, in batches, and returns how many it closed. Several
-// instances may do it at once: each order is closed by one of them.
+// ExpireOrders closes all orders whose time to pay has passed, in batches, and returns how many it closed. Several
+// instances may do this at the same time: each order is closed by one of them.
 func (s *Shop) ExpireOrders(ctx context.Context) (int, error) {
 	closed := 0
 	for {
@@ -34,13 +33,14 @@ func (s *Shop) ExpireOrders(ctx context.Context) (int, error) {
 			s.cfg.Observer.Expired(n)
 			s.cfg.Changed()
 		}
-		if err != nil || n == 0 { // none: somebody else is at work on the same orders
+		if err != nil || n == 0 { // 0: another instance is closing the same orders
 			return closed, err
 		}
 	}
 }
 
-// expire closes a batch, or, if the data of one of them is bad, each by itself: it must not keep the units of the others.
+// expire closes a batch. If an order in it cannot be closed, it closes each order separately, so that the others are not
+// held up.
 func (s *Shop) expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idgen.ID]int64, error) {
 	returned, err := s.cfg.Orders.Expire(ctx, ids, eventIDs)
 	if CodeOf(err) != CodeInternal || len(ids) == 1 {
@@ -63,7 +63,7 @@ func (s *Shop) expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idgen.
 	return returned, nil
 }
 
-// RunExpiry calls ExpireOrders every interval until ctx ends. A failure is logged and tried again at the next turn.
+// RunExpiry calls ExpireOrders every interval until ctx ends. It logs a failure and goes on.
 func (s *Shop) RunExpiry(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

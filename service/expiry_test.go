@@ -22,7 +22,7 @@ func unpaid(t testing.TB, s *Shop, n int) {
 	}
 }
 
-func TestUnpaidOrdersExpireInBatches(t *testing.T) {
+func TestExpireOrders_InBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 2*expireBatch + 50
 		store, seen, woken := newFakeStore(), &recorder{}, 0
@@ -63,7 +63,7 @@ func TestUnpaidOrdersExpireInBatches(t *testing.T) {
 	})
 }
 
-func TestExpiryThatFails(t *testing.T) {
+func TestExpireOrders_Failures(t *testing.T) {
 	for name, c := range map[string]struct {
 		method string
 		noIDs  bool
@@ -100,7 +100,7 @@ func TestExpiryThatFails(t *testing.T) {
 }
 
 // Another instance closes the orders in between: this one does not ask for them for ever.
-func TestExpiryOfTwoInstances(t *testing.T) {
+func TestExpireOrders_TwoInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ids := newFakeStore(), &countedIDs{}
 		store.sell(voucherID, 1000, 1)
@@ -135,7 +135,7 @@ func (lockedStore) Expire(ctx context.Context, _, _ []idgen.ID) (map[idgen.ID]in
 	return nil, ctx.Err()
 }
 
-func TestExpiryLeavesWhatOthersAreChanging(t *testing.T) {
+func TestExpireOrders_LeavesOrdersThatOthersChange(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a loop that does not
 	defer cancel()
 	s := openShop(t, newFakeStore(), func(c *Config) { c.Orders = lockedStore{newFakeStore()} })
@@ -185,7 +185,7 @@ func TestRunExpiry(t *testing.T) {
 }
 
 // Pay, cancel and expiry at once: one of them wins, and the unit comes back at most once.
-func TestPayCancelAndExpiryRace(t *testing.T) {
+func TestExpireOrders_RacesWithPayAndCancel(t *testing.T) {
 	for round := range 30 {
 		store := newFakeStore()
 		store.sell(voucherID, 1, 1)

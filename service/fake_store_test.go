@@ -126,7 +126,7 @@ func (f *fakeStore) decide(id idgen.ID, p *Placement) {
 	}
 	if o := f.standing(id, p.Order.UserID, p.Order.RequestID, v.UserLimit); o != nil {
 		standing := *o
-		if p.Err = Verdict(&standing, p.Order.RequestID, id); p.Err == nil {
+		if p.Err = MatchRequest(&standing, p.Order.RequestID, id); p.Err == nil {
 			p.Order, p.Replayed = standing, true
 		}
 		return
@@ -195,8 +195,8 @@ func (f *fakeStore) read(ctx context.Context, method string, count *atomic.Int64
 	}, nil
 }
 
-func (f *fakeStore) Standing(ctx context.Context, voucher idgen.ID, user UserID, request string, limit int) (Order, error) {
-	answer, err := f.read(ctx, "Standing", &f.standings)
+func (f *fakeStore) ExistingOrder(ctx context.Context, voucher idgen.ID, user UserID, request string, limit int) (Order, error) {
+	answer, err := f.read(ctx, "ExistingOrder", &f.standings)
 	if err != nil {
 		return Order{}, err
 	}

@@ -165,9 +165,9 @@ func openShop(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 			t.Error(err)
 		}
 		s.sales.Range(func(_, found any) bool {
-			for end := time.Now().Add(time.Minute); found.(*sale).soldOut.busy(); time.Sleep(checkPace) {
+			for end := time.Now().Add(time.Minute); found.(*sale).soldOut.busy(); time.Sleep(readPace) {
 				if time.Now().After(end) {
-					t.Fatal("a read of the latch does not end")
+					t.Fatal("a read of the gate does not end")
 				}
 			}
 			return true
@@ -176,11 +176,11 @@ func openShop(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 	return s
 }
 
-// busy tells whether the latch's goroutine is there.
-func (l *latch) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.running
+// busy reports whether the gate's goroutine runs.
+func (g *soldOutGate) busy() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.running
 }
 
 func buy(s *Shop, user UserID) error {

@@ -193,7 +193,7 @@ func (h *history) soldOutSince(from int) bool {
 func honest(f *fakeStore) OrderStore { return f }
 
 // To replay a failure: run the one seed that it names.
-func TestRandomHistories(t *testing.T) {
+func TestShop_RandomHistories(t *testing.T) {
 	outcomes := map[Code]int{}
 	for i := range uint64(60) {
 		seed := rand.Uint64()

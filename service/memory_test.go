@@ -18,7 +18,7 @@ func inUse() int64 {
 	return heap + int64(m.StackInuse)
 }
 
-func TestTenThousandWaitingOrdersFitInMemory(t *testing.T) {
+func TestMemory_TenThousandWaitingOrders(t *testing.T) {
 	const orders, most = 10_000, 150 << 20
 	store := newFakeStore()
 	store.sell(voucherID, orders+1, 1)
@@ -56,7 +56,7 @@ func (s *Shop) waitingOrders() int {
 
 // A million requests are refused (a tenth of it under the race detector): because all is sold, and because too much is
 // waiting. Nothing of them is kept.
-func TestRefusalsKeepNothing(t *testing.T) {
+func TestMemory_RefusalsKeepNothing(t *testing.T) {
 	const clients, most = 1000, 4 << 20
 	each := 500_000
 	if underRace {

@@ -6,10 +6,10 @@ import (
 	"seckill/service/idgen"
 )
 
-// UserID is a user as the token names it: a positive number.
+// UserID identifies a user: a positive number, from the token.
 type UserID int64
 
-// Status is where an order stands.
+// Status is the state of an order.
 type Status int8
 
 // The states of an order. It starts pending and ends paid or closed; pending and paid orders are live.
@@ -66,7 +66,7 @@ type Order struct {
 	ClosedAt    time.Time // zero unless closed
 }
 
-// MaxRequestID is the length that an idempotency key may have.
+// MaxRequestID is the greatest length of an idempotency key.
 const MaxRequestID = 64
 
 // ValidRequestID refuses an idempotency key that is not 1 to MaxRequestID visible ASCII characters.
@@ -74,7 +74,7 @@ func ValidRequestID(key string) error {
 	return validReference("Idempotency-Key", key)
 }
 
-// validReference refuses a client's name for something that is not 1 to MaxRequestID visible ASCII characters.
+// validReference refuses a client's reference that is not 1 to MaxRequestID visible ASCII characters.
 func validReference(field, s string) error {
 	if s == "" || len(s) > MaxRequestID {
 		return Invalid(field, "must have 1 to %d characters", MaxRequestID)

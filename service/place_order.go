@@ -14,16 +14,16 @@ import (
 type PlaceRequest struct {
 	VoucherID idgen.ID
 	UserID    UserID
-	// RequestID is the client's idempotency key, valid by ValidRequestID. "" stands for a request that has none.
+	// RequestID is the client's idempotency key, valid by ValidRequestID, or "".
 	RequestID string
 }
 
-// PlaceOrder places one order, or finds the one that an earlier request with the same id placed (replayed is true
-// then). When it returns an order, that order is durable.
+// PlaceOrder places one order, or returns the order that an earlier request with the same id placed; replayed is true
+// then. When it returns an order, that order is durable.
 //
-// It blocks for the commit, at most as long as Config.CommitTimeout, or until ctx ends. A ctx that ends before the
-// order was sent to the database costs nothing; after that the error is ErrUnknown, and the same request again settles
-// it. Refusals are *Error with the codes of the API.
+// It blocks for the commit, for at most Config.CommitTimeout, or until ctx ends. If ctx ends before the order was sent to
+// the database, nothing was done; after that, the error is ErrUnknown, and repeating the request resolves it. Refusals are
+// *Error.
 func (s *Shop) PlaceOrder(ctx context.Context, req PlaceRequest) (order Order, replayed bool, err error) {
 	start := time.Now()
 	order, replayed, err = s.placeOrder(ctx, req)
@@ -36,80 +36,69 @@ func (s *Shop) PlaceOrder(ctx context.Context, req PlaceRequest) (order Order, r
 }
 
 func (s *Shop) placeOrder(ctx context.Context, req PlaceRequest) (order Order, replayed bool, err error) {
-	// 1. The voucher, from a cache that is a second old at most. Outside of the window nobody gets further, except a
-	//    buyer who asks again after the end and is told what stands.
+	// 1. The voucher, from a cache that is at most Config.VoucherTTL old.
 	sale, voucher, err := s.sale(ctx, req.VoucherID)
 	if err != nil {
 		return Order{}, false, err
 	}
 
-	// 2. The gate: once a voucher was seen to be sold out, its refusals share one read of the stock row, so that they
-	//    cost next to nothing and are never older than the request that they answer.
-	if answered, order, err := sale.gate(ctx, voucher, req); answered {
-		return order, err == nil, err
+	// 2. The gate refuses requests outside of the sale window and, once a voucher was sold out, requests that find no unit.
+	//    A user who has an order already gets it here.
+	if order, replayed, err := sale.gate(ctx, voucher, req); replayed || err != nil {
+		return order, replayed, err
 	}
 
-	// 3. The lock keeps a user's impatient repeats away from the database. It does not wait, and nothing relies on it:
-	//    if it is lost while the order is on its way, the conditions of step 5 decide all the same.
+	// 3. The lock keeps a user's repeated requests away from the database. It does not wait, and correctness does not
+	//    depend on it: if it is lost before the commit, the database still decides.
 	lease, err := s.cfg.Locker.Acquire(ctx, s.lockKey(req), lock.Try())
+	if errors.Is(err, lock.ErrHeld) {
+		return Order{}, false, ErrInProgress
+	}
 	if err != nil {
-		return Order{}, false, lockRefusal(err)
+		return Order{}, false, Unavailable(err)
 	}
-	// 6. (The release comes after the commit, also of a commit that failed, on a context of its own. Only a caller who
-	//    leaves while the commit is on its way releases before it: a repeat then queues up behind it and finds its order.)
-	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }()
+	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }() // step 6
 
-	// 4. The order's id, and that of its event. They stay the same however often the commit has to be repeated.
-	p := &Placement{
-		Order:     Order{VoucherID: req.VoucherID, UserID: req.UserID, RequestID: req.RequestID, PriceCents: voucher.PriceCents},
-		PayWithin: voucher.PayWithin, TraceParent: TraceParent(ctx),
-	}
+	// 4. The ids of the order and its event. They stay the same when the commit is repeated.
 	var ids [2]idgen.ID
 	if err := s.cfg.IDs.NextN(ctx, ids[:]); err != nil {
 		return Order{}, false, Unavailable(err)
 	}
-	p.Order.ID, p.EventID = ids[0], ids[1]
-	if p.Order.RequestID == "" {
-		p.Order.RequestID = p.Order.ID.String()
+	requestID := req.RequestID
+	if requestID == "" {
+		requestID = ids[0].String()
+	}
+	p := &Placement{
+		Order:   Order{ID: ids[0], VoucherID: req.VoucherID, UserID: req.UserID, RequestID: requestID, PriceCents: voucher.PriceCents},
+		EventID: ids[1], PayWithin: voucher.PayWithin, TraceParent: TraceParent(ctx),
 	}
 
-	// 5. The commit, together with whatever else waits for this voucher. Order and event stand, and the unit is taken,
-	//    or nothing is.
-	return s.commit(ctx, sale, p)
-}
-
-// commit hands the placement over and explains its verdict.
-func (s *Shop) commit(ctx context.Context, sale *sale, p *Placement) (Order, bool, error) {
-	requestID := p.Order.RequestID
+	// 5. The commit, in one transaction with the other orders that wait for this voucher. It stores the order and its event
+	//    and takes the unit, or does nothing.
 	if err := s.commits.commit(ctx, sale, p); err != nil {
-		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeUnknown {
-			unknown := *e
-			unknown.RequestID = requestID
-			return Order{}, false, &unknown
-		}
-		return Order{}, false, err
+		return Order{}, false, withRequestID(err, requestID)
 	}
+
+	// 6. The deferred Release frees the lock after the commit. Only a caller whose ctx ended frees it earlier: a repeated
+	//    request then waits behind the commit, and finds its order.
 	return p.Order, p.Replayed, nil
 }
 
-func (s *Shop) lockKey(req PlaceRequest) string {
-	b := make([]byte, 0, 64)
-	b = append(b, "lock:voucher:"...)
-	b = strconv.AppendInt(b, int64(req.VoucherID), 10)
-	if s.cfg.LockScope == LockUser {
-		b = append(b, ":user:"...)
-		b = strconv.AppendInt(b, int64(req.UserID), 10)
+// withRequestID adds the id with which the client resolves an unknown outcome.
+func withRequestID(err error, requestID string) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Code != CodeUnknown {
+		return err
 	}
-	return string(b)
+	unknown := *e // the batch shares the original
+	unknown.RequestID = requestID
+	return &unknown
 }
 
-// lockRefusal explains why the lock was not granted. Where the shop may go on without its lock service, the Locker is
-// wrapped in lock.Bypass and ErrUnavailable does not come here.
-func lockRefusal(err error) error {
-	switch {
-	case errors.Is(err, lock.ErrHeld):
-		return ErrInProgress
-	default:
-		return Unavailable(err)
+func (s *Shop) lockKey(req PlaceRequest) string {
+	key := "lock:voucher:" + req.VoucherID.String()
+	if s.cfg.LockScope == LockUser {
+		key += ":user:" + strconv.FormatInt(int64(req.UserID), 10)
 	}
+	return key
 }

@@ -64,7 +64,7 @@ func (g tracedIDs) NextN(ctx context.Context, dst []idgen.ID) error {
 	return g.countedIDs.NextN(ctx, dst)
 }
 
-func TestOrderOfSteps(t *testing.T) {
+func TestPlaceOrder_OrderOfSteps(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 1, 1)
 	s, locker, trace := tracedShop(t, store)
@@ -91,7 +91,7 @@ func TestOrderOfSteps(t *testing.T) {
 	}
 }
 
-func TestLockIsReleasedAfterEveryOutcome(t *testing.T) {
+func TestPlaceOrder_ReleasesTheLockAfterEveryOutcome(t *testing.T) {
 	outcomes := map[string]struct {
 		prepare func(store *fakeStore, ids *countedIDs, s *Shop)
 		code    Code
@@ -122,7 +122,7 @@ func TestLockIsReleasedAfterEveryOutcome(t *testing.T) {
 	}
 }
 
-func TestSecondRequestWhileTheFirstIsPlaced(t *testing.T) {
+func TestPlaceOrder_SecondRequestDuringTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 5, 1)
@@ -149,7 +149,7 @@ func TestSecondRequestWhileTheFirstIsPlaced(t *testing.T) {
 	})
 }
 
-func TestLockThatIsNotGranted(t *testing.T) {
+func TestPlaceOrder_LockNotGranted(t *testing.T) {
 	for err, code := range map[error]Code{
 		lock.ErrUnavailable: CodeUnavailable, lock.ErrClosed: CodeUnavailable,
 		fmt.Errorf("by user 1: %w", lock.ErrHeld): CodeInProgress,
@@ -168,7 +168,7 @@ func TestLockThatIsNotGranted(t *testing.T) {
 	}
 }
 
-func TestLockScopes(t *testing.T) {
+func TestPlaceOrder_LockScopes(t *testing.T) {
 	for scope, want := range map[LockScope]string{
 		"": "lock:voucher:7:user:42", LockUser: "lock:voucher:7:user:42", LockVoucher: "lock:voucher:7",
 	} {
@@ -183,7 +183,7 @@ func TestLockScopes(t *testing.T) {
 }
 
 // Whatever the lock does, the conditions decide: no oversell, no second order, one answer for each request id.
-func TestSaleWithAnyLocker(t *testing.T) {
+func TestPlaceOrder_WithAnyLocker(t *testing.T) {
 	const buyers, stock, repeats = 300, 50, 3
 	for name, locker := range map[string]lock.Locker{
 		"none": lock.None(), "memory": &tryLocker{},
@@ -231,7 +231,7 @@ func TestSaleWithAnyLocker(t *testing.T) {
 	}
 }
 
-func TestUnknownNamesTheRequestThatSettlesIt(t *testing.T) {
+func TestPlaceOrder_UnknownCarriesTheRequestID(t *testing.T) {
 	for _, key := range []string{"", "mine"} {
 		t.Run("key="+key, func(t *testing.T) {
 			store := newFakeStore()
@@ -266,7 +266,7 @@ func TestUnknownNamesTheRequestThatSettlesIt(t *testing.T) {
 }
 
 // The ids that the store gets are those of the answer, each used once, and the terms are those of the voucher.
-func TestWhatTheStoreGets(t *testing.T) {
+func TestPlaceOrder_Placement(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 5, 2)
 	var got []Placement
@@ -289,7 +289,7 @@ func TestWhatTheStoreGets(t *testing.T) {
 	wantCode(t, err, CodeAlreadyOrdered)
 }
 
-func TestRelayIsWokenByCommitsThatWrote(t *testing.T) {
+func TestPlaceOrder_WakesTheRelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, woken := newFakeStore(), 0
 		store.sell(voucherID, 1, 1)

@@ -12,106 +12,106 @@ import (
 	"seckill/service/idgen"
 )
 
-// sale is what one instance knows about one voucher: a copy of it that is a moment old, whether it was seen to be sold
-// out, and the orders that wait to be committed.
+// sale is what one instance knows about one voucher: a cached copy, whether it was sold out, and the orders that wait for
+// a commit.
 type sale struct {
 	id       idgen.ID
 	vouchers VoucherStore
 	orders   OrderStore
 	ttl      time.Duration
+	remove   func() // called when the voucher cannot be read: the next request starts anew
 
-	gone func() // called when it could not be read: whoever asks again starts anew
-
-	copy    atomic.Pointer[voucherCopy] // nil until the first is needed; set under mu
+	cached  atomic.Pointer[cachedVoucher] // nil until it is needed; set under mu
 	mu      sync.Mutex
-	reading *reading // under way; nil: none
-	queue   queue
-	soldOut latch
+	reading *voucherRead // in progress; nil: none
+
+	soldOut soldOutGate
+	queue   saleQueue
 }
 
-// voucherCopy is a voucher and the local, monotonic time at which its reading began.
-type voucherCopy struct {
+// cachedVoucher is a voucher and the local, monotonic time at which its read began.
+type cachedVoucher struct {
 	Voucher
-	read time.Time
+	readAt time.Time
 }
 
-// now is the database's clock, carried on by this machine's monotonic one: an instance in another time zone, or with a
-// wrong clock, opens the sale with all others. It is ahead by what the reading took at most, and never behind: a gate
-// that opens a little early asks the guard, one that opens late would refuse buyers for nothing.
-func (c *voucherCopy) now() time.Time { return c.ServerTime.Add(time.Since(c.read)) }
+// now estimates the database's clock by this machine's monotonic one, so that all instances open the sale at the same
+// time, whatever their zone and clock. The estimate is ahead by at most the time of the read, and never behind: a gate
+// that opens early asks the guard, one that opens late would refuse buyers.
+func (c *cachedVoucher) now() time.Time { return c.ServerTime.Add(time.Since(c.readAt)) }
 
-// reading is one read of the voucher, for all who need a new copy.
-type reading struct {
-	done chan struct{}
-	copy *voucherCopy
-	err  error
+// voucherRead is one read of the voucher, shared by all requests that need it.
+type voucherRead struct {
+	done    chan struct{}
+	voucher *cachedVoucher
+	err     error
 }
 
 func newSale(s *Shop, id idgen.ID) *sale {
 	sale := &sale{id: id, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
-	sale.soldOut.look = sale.look
-	sale.gone = func() { s.sales.CompareAndDelete(id, sale) }
+	sale.soldOut.read = sale.readStock
+	sale.remove = func() { s.sales.CompareAndDelete(id, sale) }
 	return sale
 }
 
-// voucher returns a copy that is at most ttl old. Who finds none shares a read with all others, and its failure.
-func (s *sale) voucher(ctx context.Context) (*voucherCopy, error) {
-	if c := s.copy.Load(); c != nil && time.Since(c.read) < s.ttl {
+// voucher returns a copy that is at most ttl old. Concurrent misses share one read, and its error.
+func (s *sale) voucher(ctx context.Context) (*cachedVoucher, error) {
+	if c := s.cached.Load(); c != nil && time.Since(c.readAt) < s.ttl {
 		return c, nil
 	}
 	s.mu.Lock()
 	r := s.reading
 	if r == nil {
-		r = &reading{done: make(chan struct{})}
+		r = &voucherRead{done: make(chan struct{})}
 		s.reading = r
 		go s.read(r)
 	}
 	s.mu.Unlock()
 	select {
 	case <-r.done:
-		return r.copy, r.err
+		return r.voucher, r.err
 	case <-ctx.Done():
 		return nil, Unavailable(context.Cause(ctx))
 	}
 }
 
-// read reads a new copy. It is kept unless the voucher was changed meanwhile: it may be older than the change then.
-func (s *sale) read(r *reading) {
-	c := &voucherCopy{read: time.Now()}
-	r.err = guarded(func() (err error) {
+// read reads the voucher. It does not cache it if the voucher was changed meanwhile: what it read may be older.
+func (s *sale) read(r *voucherRead) {
+	c := &cachedVoucher{readAt: time.Now()}
+	r.err = recovered(func() (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
 		c.Voucher, err = s.vouchers.Voucher(ctx, s.id)
 		return err
 	})
 	if r.err == nil {
-		r.copy = c
+		r.voucher = c
 	}
 	s.mu.Lock()
 	if s.reading == r {
 		s.reading = nil
-		s.copy.Store(r.copy)
+		s.cached.Store(r.voucher)
 	}
 	s.mu.Unlock()
 	if r.err != nil {
-		s.gone()
+		s.remove()
 	}
 	close(r.done)
 }
 
-// forget makes the next caller read the voucher anew, after this instance changed it.
+// forget empties the cache after this instance changed the voucher.
 func (s *sale) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.copy.Store(nil)
+	s.cached.Store(nil)
 	s.reading = nil
 }
 
-// readTimeout bounds one read that callers share; they get ErrUnavailable then.
+// readTimeout bounds one shared read; its callers get ErrUnavailable then.
 const readTimeout = 2 * time.Second
 
-// guarded runs a read that callers share, on a goroutine that nobody recovers: a panic becomes their error.
-func guarded(read func() error) (err error) {
+// recovered runs a shared read on its own goroutine and turns a panic into an error.
+func recovered(read func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = &Error{Code: CodeInternal, Message: "a read panicked", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
@@ -120,58 +120,58 @@ func guarded(read func() error) (err error) {
 	return read()
 }
 
-// gate answers a request that needs no database transaction: before the start, after the end, and when the voucher is
-// sold out. An order that stands already is found even then.
-func (s *sale) gate(ctx context.Context, v *voucherCopy, req PlaceRequest) (answered bool, order Order, err error) {
+// gate answers a request that needs no transaction: before the start, after the end, and when the voucher is sold out.
+// If the request was placed before, it returns its order, with replayed. Otherwise, without an error, the request goes on.
+func (s *sale) gate(ctx context.Context, v *cachedVoucher, req PlaceRequest) (order Order, replayed bool, err error) {
 	now := v.now()
 	if now.Before(v.StartsAt) {
 		current := v.Voucher
-		current.ServerTime = now // buyers count down by it
-		return true, Order{}, current.Open(now)
+		current.ServerTime = now // clients count down by it
+		return Order{}, false, current.Open(now)
 	}
-	if now.Before(v.EndsAt) && !s.soldOut.armed.Load() {
-		return false, Order{}, nil
+	if now.Before(v.EndsAt) && !s.soldOut.closed.Load() {
+		return Order{}, false, nil
 	}
 	view, err := s.soldOut.check(ctx)
 	if err != nil {
-		return true, Order{}, err
+		return Order{}, false, err
 	}
 	refusal := view.refusal(&v.Voucher)
-	if refusal == nil {
-		return false, Order{}, nil
+	if refusal == nil || !view.mayHaveOrdered(req.UserID) {
+		return Order{}, false, refusal
 	}
-	if !view.mayHaveOrdered(req.UserID) {
-		return true, Order{}, refusal
-	}
-	standing, err := s.orders.Standing(ctx, s.id, req.UserID, req.RequestID, view.terms.UserLimit)
+	existing, err := s.orders.ExistingOrder(ctx, s.id, req.UserID, req.RequestID, view.terms.UserLimit)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return true, Order{}, refusal
-	case err != nil:
-		return true, Order{}, err
+		return Order{}, false, refusal
+	case err == nil:
+		err = MatchRequest(&existing, req.RequestID, req.VoucherID)
 	}
-	return true, standing, Verdict(&standing, req.RequestID, req.VoucherID)
+	if err != nil {
+		return Order{}, false, err
+	}
+	return existing, true, nil
 }
 
-// Verdict explains an order that was there before: nil if it answers the very same request, else the refusal.
-func Verdict(standing *Order, requestID string, voucherID idgen.ID) error {
+// MatchRequest returns nil if an existing order was placed by this very request, else the refusal.
+func MatchRequest(existing *Order, requestID string, voucherID idgen.ID) error {
 	switch {
-	case standing.RequestID != requestID:
-		return &Error{Code: CodeAlreadyOrdered, Message: "you have ordered as many of this voucher as one user may", Order: standing}
-	case standing.VoucherID != voucherID:
+	case existing.RequestID != requestID:
+		return &Error{Code: CodeAlreadyOrdered, Message: "you have ordered as many of this voucher as one user may", Order: existing}
+	case existing.VoucherID != voucherID:
 		return ErrKeyReused
 	}
 	return nil
 }
 
-// learn takes note of what a batch showed about the voucher.
+// learn updates the gate with the verdicts of a batch.
 func (s *sale) learn(batch []*Placement) {
 	for _, p := range batch {
 		switch {
 		case p.Err == nil && !p.Replayed:
-			s.soldOut.bought(p.Order.UserID)
+			s.soldOut.addBuyer(p.Order.UserID)
 		case errors.Is(p.Err, ErrSoldOut):
-			s.soldOut.armed.Store(true)
+			s.soldOut.closed.Store(true)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func openSale(t testing.TB, s *Shop) *sale {
 	return sale
 }
 
-func TestVoucherIsReadOncePerTTL(t *testing.T) {
+func TestSale_VoucherIsReadOncePerTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 1, 1)
@@ -46,7 +46,7 @@ func TestVoucherIsReadOncePerTTL(t *testing.T) {
 	})
 }
 
-func TestSharedReadOfAVoucherFails(t *testing.T) {
+func TestSale_SharedReadFails(t *testing.T) {
 	failures := map[string]struct {
 		fail func(ctx context.Context) error
 		code Code
@@ -90,7 +90,7 @@ func TestSharedReadOfAVoucherFails(t *testing.T) {
 }
 
 // One who leaves does not take the read with him.
-func TestLeavingASharedRead(t *testing.T) {
+func TestSale_ContextEndsDuringASharedRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 1, 1)
@@ -121,7 +121,7 @@ func TestLeavingASharedRead(t *testing.T) {
 	})
 }
 
-func TestOwnChangesAreSeenAtOnce(t *testing.T) {
+func TestSale_OwnChangesAreSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 10, 1)
@@ -147,7 +147,7 @@ func TestOwnChangesAreSeenAtOnce(t *testing.T) {
 }
 
 // A read that began before a change must not be kept as the newest after it.
-func TestChangeOvertakesARead(t *testing.T) {
+func TestSale_ChangeOvertakesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 10, 1)
@@ -175,7 +175,7 @@ func TestChangeOvertakesARead(t *testing.T) {
 	})
 }
 
-func TestOtherInstanceFollowsWithinTheTTL(t *testing.T) {
+func TestSale_OtherInstanceFollowsWithinTheTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 10, 1)
@@ -207,7 +207,7 @@ func window(store *fakeStore) (start, end time.Time) {
 }
 
 // The window is the database's, whatever this machine's clock says, and exact to its edges.
-func TestSaleWindow(t *testing.T) {
+func TestSale_Window(t *testing.T) {
 	for name, offset := range map[string]time.Duration{
 		"same clock": 0, "database ahead": 7 * time.Hour, "database behind": -7 * time.Hour,
 	} {
@@ -252,7 +252,7 @@ func TestSaleWindow(t *testing.T) {
 }
 
 // The gate must not refuse a buyer after the start because its copy took long to read.
-func TestSlowReadDoesNotDelayTheStart(t *testing.T) {
+func TestSale_SlowReadDoesNotDelayTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		start, _ := window(store)
@@ -275,7 +275,7 @@ func TestSlowReadDoesNotDelayTheStart(t *testing.T) {
 }
 
 // Before the start the gate refuses alone: no transaction, no read of the stock row.
-func TestEarlyRequestsCostNothing(t *testing.T) {
+func TestSale_EarlyRequestsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		window(store)
@@ -289,7 +289,7 @@ func TestEarlyRequestsCostNothing(t *testing.T) {
 	})
 }
 
-func TestVoucherThatIsNotThere(t *testing.T) {
+func TestSale_UnknownVoucher(t *testing.T) {
 	store := newFakeStore()
 	s := openShop(t, store)
 	for range 100 {
@@ -302,7 +302,7 @@ func TestVoucherThatIsNotThere(t *testing.T) {
 }
 
 // However many ask for a voucher at first, it is read once; one that does not exist leaves nothing behind.
-func TestFirstLookUpIsShared(t *testing.T) {
+func TestSale_FirstReadIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 1, 1)

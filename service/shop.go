@@ -1,5 +1,5 @@
 // Package service is the shop without its servers: the domain types, the use cases, and the small interfaces that they
-// need. PlaceOrder tells how an order is placed.
+// need. Start reading at PlaceOrder.
 package service
 
 import (
@@ -23,32 +23,57 @@ type Config struct {
 	Observer Observer // default: NoObserver
 	Changed  func()   // called after each commit that wrote an event, to wake the relay; must not block
 
-	// LockScope says what the lock in front of the database excludes. Default: LockUser.
+	// LockScope is what the lock before the database excludes. Default: LockUser.
 	LockScope LockScope
 
-	// BatchMax is the most orders that one transaction commits. 1 is the classic pattern: each order a transaction of
-	// its own, side by side. Default 256.
+	// BatchMax bounds the orders of one transaction. 1 is the classic pattern: one transaction for each order, in
+	// parallel. Default 256.
 	BatchMax int
 	// CommitConcurrency bounds the transactions that place orders at the same time, over all vouchers. Default 16.
 	CommitConcurrency int
 	// QueueMax bounds the orders that wait for a commit; more are refused with ErrBusy. Default 20,000.
 	QueueMax int
-	// CommitTimeout is how long a batch may take, retries and settling included, before its orders are answered
-	// "unknown". Default 10 s.
+	// CommitTimeout bounds a batch, including retries and the resolving of an unknown commit. After it, the orders are
+	// answered with ErrUnknown. Default 10 s.
 	CommitTimeout time.Duration
-	// VoucherTTL is how long title, price and window may be stale on this instance. Default 1 s.
+	// VoucherTTL bounds how stale title, price and window may be on this instance. Default 1 s.
 	VoucherTTL time.Duration
 }
 
 // LockScope names what a lock excludes.
 type LockScope string
 
-// The scopes. LockUser keeps one user's repeated requests apart; LockVoucher serialises all buyers of a voucher and is
-// there to show what that costs.
+// The scopes. LockUser serializes one user's requests for a voucher. LockVoucher serializes all buyers of a voucher; it
+// exists to show what that costs.
 const (
 	LockUser    LockScope = "user"
 	LockVoucher LockScope = "voucher"
 )
+
+// Observer is called for what the shop does, for metrics and logs. Its methods are called for every order: they must not
+// block, and must be safe for use by many goroutines.
+type Observer interface {
+	// Answered is called once for each request to place an order: with "" if an order was placed, CodeReplayed if an
+	// earlier one was found, else with the refusal.
+	Answered(code Code, took time.Duration)
+	// Committed is called after each batch, with its orders and the time that the database took.
+	Committed(orders int, took time.Duration)
+	// Waiting is called with the number of orders that wait for a batch, whenever it changes.
+	Waiting(orders int)
+	// Expired is called when unpaid orders were closed.
+	Expired(orders int)
+}
+
+// CodeReplayed is what Observer.Answered gets for a request whose order existed already. It is never an error.
+const CodeReplayed Code = "replayed"
+
+// NoObserver ignores all events.
+type NoObserver struct{}
+
+func (NoObserver) Answered(Code, time.Duration) {}
+func (NoObserver) Committed(int, time.Duration) {}
+func (NoObserver) Waiting(int)                  {}
+func (NoObserver) Expired(int)                  {}
 
 func (c *Config) setDefaults() {
 	if c.Observer == nil {
@@ -67,6 +92,7 @@ func (c *Config) setDefaults() {
 	c.VoucherTTL = orDefault(c.VoucherTTL, time.Second)
 }
 
+// orDefault returns v, or def unless v is positive.
 func orDefault[T int | time.Duration](v, def T) T {
 	if v <= 0 {
 		return def
@@ -74,14 +100,14 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// Shop is the use cases. It is safe for use by many goroutines. Close it to drain what is waiting.
+// Shop is the use cases. It is safe for use by many goroutines. Close it to finish the orders that wait.
 type Shop struct {
 	cfg     Config
 	commits *committer
 	sales   sync.Map // idgen.ID → *sale
 }
 
-// New opens a shop over its servers. It starts no goroutine until an order arrives, and takes ownership of nothing.
+// New returns a shop. It starts no goroutine until an order arrives, and does not close what cfg contains.
 func New(cfg Config) *Shop {
 	cfg.setDefaults()
 	s := &Shop{cfg: cfg}
@@ -89,13 +115,13 @@ func New(cfg Config) *Shop {
 	return s
 }
 
-// Close refuses new orders with ErrUnavailable and waits until those that were waiting have their verdict, or ctx ends.
+// Close refuses new orders with ErrUnavailable and waits until all accepted ones have their verdict, or ctx ends.
 func (s *Shop) Close(ctx context.Context) error { return s.commits.close(ctx) }
 
-// sale returns this instance's view of a voucher, and a copy of it that is at most Config.VoucherTTL old. However many
-// ask at first, the voucher is read once. One that cannot be read leaves nothing behind, also if its callers have
-// left by then, so strangers cannot fill the map.
-func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, *voucherCopy, error) {
+// sale returns what this instance knows of a voucher, and a copy of the voucher that is at most Config.VoucherTTL old.
+// Concurrent requests share one read. A voucher that cannot be read leaves no entry, so requests with invented ids do not
+// fill the map.
+func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, *cachedVoucher, error) {
 	found, ok := s.sales.Load(id)
 	if !ok {
 		found, _ = s.sales.LoadOrStore(id, newSale(s, id))

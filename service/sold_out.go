@@ -8,49 +8,49 @@ import (
 	"time"
 )
 
-// latch refuses buyers of a voucher that is sold out (or over) at next to no cost, and never wrongly.
+// soldOutGate refuses buyers of a voucher that is sold out, or whose sale has ended, at almost no cost, and never wrongly.
 //
-// A refusal rests on a read of the stock row that began after the request came in. Requests share such reads: all that
-// arrive while one is under way wait for the next. So a refusal is never stale, a unit that comes back is sold at once
-// on every instance, and the database sees some three thousand small reads a second at most, of each instance, instead of every request.
+// A refusal rests on a read of the stock row that began after the request arrived. Requests share these reads: all that
+// arrive during one wait for the next. So no refusal is stale, each instance sells a returned unit at once, and the
+// database serves at most about 3,000 small reads a second for each instance, instead of one for each request.
 //
-// Somebody who holds an order must not be told "sold out" when asking again after a lost answer. So the latch keeps the
-// voucher's buyers, and knows by the counter of placed orders whether that list is complete.
-type latch struct {
-	armed atomic.Bool // the last that was heard is "sold out"
-	look  func(known *buyers) (*view, error)
+// A user who has an order must not hear "sold out" when the request is repeated. So the gate keeps the voucher's buyers,
+// and knows by the counter of placed orders whether that list is complete.
+type soldOutGate struct {
+	closed atomic.Bool // the voucher was sold out when it was last seen
+	read   func(known *buyers) (*stockView, error)
 
 	mu      sync.Mutex
-	next    *check // whoever arrives joins it; nil: none wanted yet
+	next    *stockRead // requests that arrive join it; nil: none is needed yet
 	running bool
 	known   *buyers // nil until needed
 
-	// Of look alone, which is never called twice at once.
-	listed  time.Time     // when the list of buyers was asked for last
-	listing time.Duration // what that took
+	// Only read uses these; it never runs twice at the same time.
+	listedAt   time.Time     // when the list of buyers was last read
+	listingFor time.Duration // how long that took
 }
 
-// check is one shared read.
-type check struct {
+// stockRead is one shared read.
+type stockRead struct {
 	done chan struct{}
-	view *view
+	view *stockView
 	err  error
 }
 
-// checkPace is the least time between the beginnings of two reads of a latch: it bounds their cost to the database.
-const checkPace = 300 * time.Microsecond
+// readPace is the least time between the starts of two reads of one gate: it bounds the load of the database.
+const readPace = 300 * time.Microsecond
 
-// view is what a read has shown.
-type view struct {
+// stockView is the result of a read.
+type stockView struct {
 	terms  Terms
 	now    time.Time
-	buyers *buyers // nil if the list is not complete as of now
+	buyers *buyers // nil if the list is not complete
 }
 
-// refusal tells why nobody can buy at the moment of the view, or nil.
-func (w *view) refusal(v *Voucher) error {
+// refusal returns why no one can buy at the moment of the view, or nil.
+func (w *stockView) refusal(v *Voucher) error {
 	if w.now.Before(w.terms.StartsAt) || !w.now.Before(w.terms.EndsAt) {
-		current := *v // only here: it would be an allocation for everyone who is told "sold out"
+		current := *v // only here, to save the allocation for the many "sold out"
 		current.Terms, current.ServerTime = w.terms, w.now
 		return current.Open(w.now)
 	}
@@ -60,73 +60,109 @@ func (w *view) refusal(v *Voucher) error {
 	return ErrSoldOut
 }
 
-// mayHaveOrdered is false only if the user certainly has no order of this voucher.
-func (w *view) mayHaveOrdered(user UserID) bool { return w.buyers == nil || w.buyers.has(user) }
+// mayHaveOrdered returns false only if the user certainly has no order of this voucher.
+func (w *stockView) mayHaveOrdered(user UserID) bool { return w.buyers == nil || w.buyers.has(user) }
 
 // check waits for a read that begins after the call.
-func (l *latch) check(ctx context.Context) (*view, error) {
-	l.mu.Lock()
-	if l.next == nil {
-		l.next = &check{done: make(chan struct{})}
+func (g *soldOutGate) check(ctx context.Context) (*stockView, error) {
+	g.mu.Lock()
+	if g.next == nil {
+		g.next = &stockRead{done: make(chan struct{})}
 	}
-	c := l.next
-	if !l.running {
-		l.running = true
-		go l.run()
+	r := g.next
+	if !g.running {
+		g.running = true
+		go g.run()
 	}
-	l.mu.Unlock()
+	g.mu.Unlock()
 	select {
-	case <-c.done:
-		return c.view, c.err
+	case <-r.done:
+		return r.view, r.err
 	case <-ctx.Done():
 		return nil, Unavailable(context.Cause(ctx))
 	}
 }
 
-// run reads until nobody waits.
-func (l *latch) run() {
+// run reads until no request waits.
+func (g *soldOutGate) run() {
 	for {
-		l.mu.Lock()
-		c, known := l.next, l.known
-		l.next = nil
-		l.running = c != nil
-		l.mu.Unlock()
-		if c == nil {
+		g.mu.Lock()
+		r, known := g.next, g.known
+		g.next = nil
+		g.running = r != nil
+		g.mu.Unlock()
+		if r == nil {
 			return
 		}
-		began := time.Now()
-		c.err = guarded(func() (err error) {
-			c.view, err = l.look(known)
+		start := time.Now()
+		r.err = recovered(func() (err error) {
+			r.view, err = g.read(known)
 			return err
 		})
-		if c.err == nil {
-			l.keep(c.view)
+		if r.err == nil {
+			g.keep(r.view)
 		}
-		close(c.done)
-		time.Sleep(checkPace - time.Since(began))
+		close(r.done)
+		time.Sleep(readPace - time.Since(start))
 	}
 }
 
-// keep remembers what the next read can build on.
-func (l *latch) keep(w *view) {
+// keep stores what the next read can use, and opens the gate if units are back.
+func (g *soldOutGate) keep(w *stockView) {
 	if w.terms.Stock > 0 && w.now.Before(w.terms.EndsAt) {
-		l.armed.Store(false)
+		g.closed.Store(false)
 	}
 	if w.buyers != nil {
-		l.mu.Lock()
-		l.known = w.buyers
-		l.mu.Unlock()
+		g.mu.Lock()
+		g.known = w.buyers
+		g.mu.Unlock()
 	}
 }
 
-// bought adds a buyer of this instance to a list that is being kept.
-func (l *latch) bought(user UserID) {
-	l.mu.Lock()
-	known := l.known
-	l.mu.Unlock()
+// addBuyer adds a buyer of this instance to the list, if there is one.
+func (g *soldOutGate) addBuyer(user UserID) {
+	g.mu.Lock()
+	known := g.known
+	g.mu.Unlock()
 	if known != nil {
 		known.add(user)
 	}
+}
+
+// worthListing reports whether the list of buyers should be read again. It bounds the share of time that long lists take
+// while single units come back and other instances sell them. Until then each request looks for its own order.
+func (g *soldOutGate) worthListing() bool { return time.Since(g.listedAt) >= 10*g.listingFor }
+
+// readStock reads the stock row, and the list of buyers if refusals need it and the known list is not complete.
+func (s *sale) readStock(known *buyers) (*stockView, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	covered := known.covered() // before the read: these orders were committed before it
+	terms, now, err := s.vouchers.Terms(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	w := &stockView{terms: terms, now: now}
+	open := terms.Stock > 0 && now.Before(terms.EndsAt)
+	switch {
+	case covered == terms.Placed:
+		w.buyers = known
+	case !open && s.soldOut.worthListing():
+		w.buyers = s.list(ctx)
+	}
+	return w, nil
+}
+
+// list reads the buyers. The list is complete as of a moment after the call, so also for a view that was read before it.
+// If the read fails, list returns nil, and the view is valid without it.
+func (s *sale) list(ctx context.Context) *buyers {
+	start := time.Now()
+	users, placed, err := s.orders.Buyers(ctx, s.id)
+	s.soldOut.listedAt, s.soldOut.listingFor = time.Now(), time.Since(start)
+	if err != nil {
+		return nil
+	}
+	return &buyers{sorted: users, placed: placed}
 }
 
 // buyers is the set of users who ever ordered a voucher.
@@ -134,7 +170,7 @@ type buyers struct {
 	sorted []UserID // as read from the database
 
 	mu     sync.RWMutex
-	placed int64 // orders that are certainly covered by sorted and added
+	placed int64 // orders that sorted and added certainly cover
 	added  map[UserID]struct{}
 }
 
@@ -148,8 +184,8 @@ func (b *buyers) has(user UserID) bool {
 	return found
 }
 
-// add counts an order only if its user was not in the set: an order that the read covered already must not be counted
-// twice, or it could stand for one that the set lacks. The count may so fall short, which costs a read but is safe.
+// add counts an order only if its user was not in the set: counting twice an order that the read covered would hide an
+// order that the set lacks. So the count may be too low, which costs a read but is safe.
 func (b *buyers) add(user UserID) {
 	if b.has(user) {
 		return
@@ -173,41 +209,4 @@ func (b *buyers) covered() int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.placed
-}
-
-// worthListing limits the share of time that is spent on reading long lists again and again while single units come
-// back and are sold by other instances, or while a list is too long to be read in time. Until then each request looks
-// for its own order.
-func (l *latch) worthListing() bool { return time.Since(l.listed) >= 10*l.listing }
-
-// look reads the stock row, and the list of buyers where refusals need it and the known one is not complete.
-func (s *sale) look(known *buyers) (*view, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	covered := known.covered() // before the read: what is counted here was committed before it
-	terms, now, err := s.vouchers.Terms(ctx, s.id)
-	if err != nil {
-		return nil, err
-	}
-	w := &view{terms: terms, now: now}
-	open := terms.Stock > 0 && now.Before(terms.EndsAt)
-	switch {
-	case covered == terms.Placed:
-		w.buyers = known
-	case !open && s.soldOut.worthListing():
-		w.buyers = s.list(ctx)
-	}
-	return w, nil
-}
-
-// list reads the buyers: complete as of a moment that is not before the call, so also for a view that was read before.
-// Without an answer it is nil: the view holds all the same.
-func (s *sale) list(ctx context.Context) *buyers {
-	began := time.Now()
-	users, placed, err := s.orders.Buyers(ctx, s.id)
-	s.soldOut.listed, s.soldOut.listing = time.Now(), time.Since(began)
-	if err != nil {
-		return nil
-	}
-	return &buyers{sorted: users, placed: placed}
 }

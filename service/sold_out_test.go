@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// soldOut opens a shop whose latch is armed: user 1 has bought the only unit, and user 2 was refused by the commit.
+// soldOut opens a shop whose gate is closed: user 1 has bought the only unit, and user 2 was refused by the commit.
 func soldOut(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 	t.Helper()
 	store.sell(voucherID, 1, 1)
@@ -19,7 +19,7 @@ func soldOut(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 	return s
 }
 
-func TestRefusalNeedsNoTransaction(t *testing.T) {
+func TestGate_RefusalNeedsNoTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -36,7 +36,7 @@ func TestRefusalNeedsNoTransaction(t *testing.T) {
 	})
 }
 
-func TestReturnedUnitIsSoldToTheNextRequest(t *testing.T) {
+func TestGate_SoldOutThenReturned(t *testing.T) {
 	returns := map[string]func(t *testing.T, s *Shop){
 		"cancelled": func(t *testing.T, s *Shop) {
 			orders, err := s.Orders(t.Context(), 1, 0, 1)
@@ -75,7 +75,7 @@ func TestReturnedUnitIsSoldToTheNextRequest(t *testing.T) {
 }
 
 // A request that arrives while a read is under way waits for the next one: the read may be older than the request.
-func TestRefusalIsNotOlderThanItsRequest(t *testing.T) {
+func TestGate_RefusalIsNotOlderThanItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -100,30 +100,30 @@ func TestRefusalIsNotOlderThanItsRequest(t *testing.T) {
 	})
 }
 
-// Negative control: a latch that answers from an older read is noticed by the histories.
-func TestStaleRefusalsAreNoticed(t *testing.T) {
+// Negative control: a gate that answers from an older read is noticed by the histories.
+func TestGate_StaleRefusalsAreNoticed(t *testing.T) {
 	found := violationsWith(t, honest, func(s *sale) {
 		var mu sync.Mutex
-		var kept *view
+		var kept *stockView
 		var read time.Time
-		s.soldOut.look = func(known *buyers) (*view, error) {
+		s.soldOut.read = func(known *buyers) (*stockView, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if kept != nil && time.Since(read) < 20*time.Millisecond {
 				return kept, nil
 			}
-			w, err := s.look(known)
+			w, err := s.readStock(known)
 			kept, read = w, time.Now()
 			return w, err
 		}
 	})
 	if found == "" {
-		t.Error("nobody noticed a latch whose views are 20 ms old")
+		t.Error("nobody noticed a gate whose views are 20 ms old")
 	}
 	t.Log(found)
 }
 
-func TestManyRefusalsShareAFewReads(t *testing.T) {
+func TestGate_RefusalsShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -141,7 +141,7 @@ func TestManyRefusalsShareAFewReads(t *testing.T) {
 	})
 }
 
-func TestReadsArePaced(t *testing.T) {
+func TestGate_ReadsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -156,14 +156,14 @@ func TestReadsArePaced(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		want := int64(100 * time.Millisecond / checkPace)
+		want := int64(100 * time.Millisecond / readPace)
 		if n := store.terms.Load() - before; n < want-5 || n > want+2 {
-			t.Errorf("%d reads in 100 ms, want one every %v, %d", n, checkPace, want)
+			t.Errorf("%d reads in 100 ms, want one every %v, %d", n, readPace, want)
 		}
 	})
 }
 
-func TestLatchSleepsWhenNobodyAsks(t *testing.T) {
+func TestGate_IdleWithoutRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -183,7 +183,7 @@ func TestLatchSleepsWhenNobodyAsks(t *testing.T) {
 }
 
 // Once stock was seen the gate is open, and costs no read until the voucher is sold out again.
-func TestLatchOpensAgain(t *testing.T) {
+func TestGate_OpensAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
@@ -201,7 +201,7 @@ func TestLatchOpensAgain(t *testing.T) {
 	})
 }
 
-func TestLatchWithoutAnAnswer(t *testing.T) {
+func TestGate_ReadFails(t *testing.T) {
 	down := Unavailable(errors.New("connection refused"))
 	failures := map[string]struct {
 		fail func(ctx context.Context, method string) error
@@ -233,7 +233,7 @@ func TestLatchWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-func TestWaitingForTheLatchEndsWithTheContext(t *testing.T) {
+func TestGate_WaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)

@@ -7,7 +7,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// Limits of what a voucher may be. They keep every sum below 2^63 and every list in memory.
+// Limits of a voucher's values. They keep every sum below 2^63 and every list in memory.
 const (
 	MaxTitle      = 120         // characters
 	MaxPriceCents = 100_000_000 // one million units of currency
@@ -16,7 +16,7 @@ const (
 	MaxPayWithin  = 7 * 24 * time.Hour
 )
 
-// Terms are what the guard decides by. They stand in one row with the stock, and a placed order satisfied all of them
+// Terms are the conditions of the guard. They are in one row with the stock, and every placed order satisfied all of them
 // at its CreatedAt.
 type Terms struct {
 	Total     int64     // units ever put on sale
@@ -27,17 +27,17 @@ type Terms struct {
 	EndsAt    time.Time // and excludes this one
 }
 
-// Voucher is something on sale.
+// Voucher is an item on sale.
 type Voucher struct {
 	ID         idgen.ID
 	Title      string
-	PriceCents int64         // what an order of one unit costs, in hundredths of the currency
+	PriceCents int64         // price of one unit, in hundredths of the currency
 	PayWithin  time.Duration // time allowed to pay, whole seconds
 	Terms
 	ServerTime time.Time // the database's clock when this was read
 }
 
-// Open refuses an instant outside of the sale, with CodeNotStarted or CodeEnded.
+// Open refuses a time outside of the sale window, with CodeNotStarted or CodeEnded.
 func (v *Voucher) Open(now time.Time) error {
 	switch {
 	case now.Before(v.StartsAt):
@@ -48,7 +48,7 @@ func (v *Voucher) Open(now time.Time) error {
 	return nil
 }
 
-// NewVoucher is what an admin says about a voucher to be created.
+// NewVoucher describes a voucher to be created.
 type NewVoucher struct {
 	Title      string
 	PriceCents int64
@@ -59,7 +59,7 @@ type NewVoucher struct {
 	EndsAt     time.Time
 }
 
-// validate names the first value that cannot be.
+// validate refuses the first invalid value.
 func (v *NewVoucher) validate() error {
 	if err := validTitle(v.Title); err != nil {
 		return err
@@ -79,10 +79,10 @@ func (v *NewVoucher) validate() error {
 	return validWindow(v.StartsAt, v.EndsAt)
 }
 
-// VoucherChange is what an admin wants to be different; nil leaves a value as it is.
+// VoucherChange is a change of a voucher by an admin; nil leaves a value as it is.
 //
-// Two rules keep every order that was placed within its terms, so that the audit can hold them against each other at
-// any time: the limit can only be raised, and the window can only move where no order can be (see Apply).
+// Two rules keep every placed order within its terms, so that the audit can compare them at any time: the limit can only
+// be raised, and the window can only move where no order can be (see Apply).
 type VoucherChange struct {
 	Title      *string
 	PriceCents *int64
@@ -93,7 +93,7 @@ type VoucherChange struct {
 
 func (c *VoucherChange) validate() error {
 	if c.Title == nil && c.PriceCents == nil && c.UserLimit == nil && c.StartsAt == nil && c.EndsAt == nil {
-		return Invalid("body", "names nothing to change: title, price_cents, user_limit, starts_at or ends_at")
+		return Invalid("body", "has nothing to change: title, price_cents, user_limit, starts_at or ends_at")
 	}
 	if c.Title != nil {
 		if err := validTitle(*c.Title); err != nil {
@@ -151,8 +151,8 @@ func validWindow(start, end time.Time) error {
 	return nil
 }
 
-// Apply returns the terms with the change made, at the time of the database. It refuses with CodeInvalid what would
-// leave orders outside of the terms that they were placed under.
+// Apply returns the changed terms; now is the database's time. It refuses with CodeInvalid a change that would leave placed
+// orders outside of the terms: a lower limit, a later start after the sale has begun, an end in the past.
 func (c *VoucherChange) Apply(t Terms, now time.Time) (Terms, error) {
 	before := t
 	if c.UserLimit != nil {
@@ -168,7 +168,7 @@ func (c *VoucherChange) Apply(t Terms, now time.Time) (Terms, error) {
 		t.StartsAt = *c.StartsAt
 	}
 	if c.EndsAt != nil && !c.EndsAt.Equal(t.EndsAt) {
-		if !c.EndsAt.Truncate(time.Millisecond).After(now) { // an order of this millisecond may stand
+		if !c.EndsAt.Truncate(time.Millisecond).After(now) { // there may be an order of this millisecond
 			return t, Invalid("ends_at", "must be in the future, it is %s now; to end the sale at once, end it", now.Format(time.RFC3339Nano))
 		}
 		t.EndsAt = *c.EndsAt

@@ -164,7 +164,7 @@ func set[T any](v, to *T) {
 }
 
 // Before the sale the start may move both ways.
-func TestStartMovesFreelyBeforeTheSale(t *testing.T) {
+func TestChangeVoucher_StartMovesFreelyBeforeTheSale(t *testing.T) {
 	terms := Terms{UserLimit: 1, StartsAt: firstDay, EndsAt: firstDay.Add(time.Hour)}
 	for _, by := range []time.Duration{-time.Hour, time.Minute, time.Hour - 1} {
 		change := VoucherChange{StartsAt: new(firstDay.Add(by))}
@@ -230,7 +230,7 @@ func TestEndSale(t *testing.T) {
 	wantAudit(t, store)
 }
 
-func TestListOfVouchers(t *testing.T) {
+func TestVouchers_Pages(t *testing.T) {
 	store := newFakeStore()
 	for id := range idgen.ID(150) {
 		store.sell(id+1, 1, 1)
