@@ -15,15 +15,15 @@ import (
 
 const readme = "../../README.md"
 
-// The tour of the README works when it is pasted.
+// The tour in handler/README.md works when it is pasted.
 func TestReadmeTour(t *testing.T) {
-	text, err := os.ReadFile(readme)
+	text, err := os.ReadFile("../../handler/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)```sh\n(shop=.*?)```").FindSubmatch(text)
 	if block == nil {
-		t.Fatal("the README has no tour that begins with shop=")
+		t.Fatal("handler/README.md has no tour that begins with shop=")
 	}
 	for _, needed := range []string{"bash", "curl", "sed"} {
 		if _, err := exec.LookPath(needed); err != nil {
