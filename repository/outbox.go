@@ -2,8 +2,9 @@ package repository
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,14 +22,15 @@ const (
 	outboxFailed  = 2
 )
 
-// Outbox is the relay's side of the table outbox_event. Rows are appended by the transactions of the orders.
+// Outbox accesses the table outbox_event for the relay, the jobs and the operator. The transactions of the orders append
+// its rows (appendEvents).
 //
-// Every statement commits by itself and locks rows in the order of their primary key, so that claims and marks of any
-// number of relays wait for each other but never in a circle; that they also don't meet the gaps that inserts go to is
-// READ COMMITTED's doing. A deadlock with somebody else's statement is tried again and costs no attempt.
+// Every statement commits on its own and locks rows in the order of their primary key, so the claims and marks of any number
+// of relays wait for each other without deadlocks. READ COMMITTED keeps them from locking the gaps that inserts need. A
+// deadlock with a statement of another kind is retried and costs no attempt.
 type Outbox struct {
 	db     *DB
-	spread atomic.Int32 // claims that still keep away from where others claim
+	spread atomic.Int32 // claims that still look further on
 }
 
 var _ outbox.Store = (*Outbox)(nil)
@@ -36,25 +38,37 @@ var _ outbox.Store = (*Outbox)(nil)
 // NewOutbox returns the outbox of the database.
 func NewOutbox(db *DB) *Outbox { return &Outbox{db: db} }
 
-// A claim that met others took what they left, after reading what they took. So the next claimApart ones look up to
-// claimSpread batches further on.
+// A claim that competed with others read rows that it did not get. So the next spreadClaims claims start at a random place
+// among the first spreadBatches batches.
 const (
-	claimSpread = 8
-	claimApart  = 32
+	spreadBatches = 8
+	spreadClaims  = 32
 )
 
-// outboxRow is what a claim reads.
+// outboxRow is a row that is about to be published.
 type outboxRow struct {
-	EventID    int64
-	BizType    string
-	BizID      int64
-	Version    int
-	Payload    []byte
-	RetryCount int
-	CreatedAt  dbTime
-
+	EventID     int64
+	BizType     string
+	BizID       int64
+	Version     int
+	Payload     []byte
+	RetryCount  int
+	CreatedAt   dbTime
 	TraceParent string
 }
+
+const outboxColumns = `event_id, biz_type, biz_id, version, payload, retry_count, created_at, trace_parent`
+
+func (r outboxRow) event() outbox.Event {
+	return outbox.Event{
+		ID: r.EventID, Type: r.BizType, Key: r.BizID, Version: r.Version, Payload: r.Payload, CreatedAt: r.CreatedAt.Time,
+		TraceParent: r.TraceParent,
+	}
+}
+
+// claimToken identifies a claim. It does not identify its owner, because only the end of the lease shows that an owner is
+// dead.
+func claimToken() string { return rand.Text() }
 
 // Claim reads due rows in the order of the index, without locks, and takes those of them that are still due.
 func (o *Outbox) Claim(ctx context.Context, c outbox.Claim) (outbox.Batch, error) {
@@ -62,138 +76,130 @@ func (o *Outbox) Claim(ctx context.Context, c outbox.Claim) (outbox.Batch, error
 	if err != nil || len(rows) == 0 {
 		return outbox.Batch{}, err
 	}
-	token := claimToken()
-	taken, err := o.take(ctx, ids(rows), token, c.Lease)
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.EventID
+	}
+	batch := outbox.Batch{Token: claimToken()}
+	taken, err := o.take(ctx, ids, batch.Token, c.Lease)
 	if err != nil {
 		return outbox.Batch{}, err
 	}
-	contended := int(taken) < len(rows)
-	if contended {
-		o.spread.Store(claimApart)
-		if rows, err = o.held(ctx, rows, token); err != nil {
+	if batch.Contended = taken < len(rows); batch.Contended {
+		o.spread.Store(spreadClaims)
+		ids, err = queryOutbox[int64](ctx, o, `SELECT event_id FROM outbox_event WHERE event_id IN ? AND lock_owner = ?`, ids, batch.Token)
+		if err != nil {
 			return outbox.Batch{}, err
 		}
+		rows = slices.DeleteFunc(rows, func(r outboxRow) bool { return !slices.Contains(ids, r.EventID) })
 	}
-	return newBatch(token, rows, contended), nil
+	for _, r := range rows {
+		batch.Events = append(batch.Events, r.event())
+		batch.Attempts = append(batch.Attempts, r.RetryCount)
+	}
+	return batch, nil
 }
 
-// due reads the rows to take: the earliest ones, or, after a claim that met others, a window further on.
+// due reads the rows to take: the earliest ones, or further ones after a claim that competed with others.
 func (o *Outbox) due(ctx context.Context, c outbox.Claim) ([]outboxRow, error) {
+	d, narrow := o.db.dialect, ""
+	if c.Overdue > 0 || c.MinAttempts > 0 {
+		narrow = fmt.Sprintf(" AND (next_retry_time <= %s OR retry_count >= %d)", d.nowPlus(-c.Overdue), c.MinAttempts)
+	}
+	query := `SELECT ` + outboxColumns + ` FROM outbox_event ` + d.useIndex("outbox_due") + `
+		WHERE status = ? AND next_retry_time <= ` + d.now + narrow + `
+		ORDER BY next_retry_time LIMIT ? OFFSET ?`
 	offset := 0
 	if o.spread.Load() > 0 && o.spread.Add(-1) >= 0 {
-		offset = rand.N(claimSpread) * c.Limit
+		offset = mathrand.N(spreadBatches) * c.Limit
 	}
-	rows, err := o.dueFrom(ctx, c, offset)
+	rows, err := queryOutbox[outboxRow](ctx, o, query, outboxPending, c.Limit, offset)
 	if err == nil && len(rows) == 0 && offset > 0 {
-		rows, err = o.dueFrom(ctx, c, 0)
+		rows, err = queryOutbox[outboxRow](ctx, o, query, outboxPending, c.Limit, 0)
 	}
 	return rows, err
 }
 
-func (o *Outbox) dueFrom(ctx context.Context, c outbox.Claim, offset int) (rows []outboxRow, err error) {
+// take gives the rows that are still due to the token, and returns their number.
+func (o *Outbox) take(ctx context.Context, ids []int64, token string, lease time.Duration) (int, error) {
 	d := o.db.dialect
-	only := ""
-	if c.Overdue > 0 || c.MinAttempts > 0 {
-		only = fmt.Sprintf(" AND (next_retry_time <= %s OR retry_count >= %d)", d.nowPlus(-c.Overdue), c.MinAttempts)
-	}
-	query := `SELECT event_id, biz_type, biz_id, version, payload, retry_count, created_at, trace_parent
-		FROM outbox_event ` + d.useIndex("outbox_due") + `
-		WHERE status = ? AND next_retry_time <= ` + d.now + only + `
-		ORDER BY next_retry_time LIMIT ? OFFSET ?`
-	err = o.try(ctx, func(tx *gorm.DB) error {
-		rows = rows[:0]
-		return tx.Raw(query, outboxPending, c.Limit, offset).Scan(&rows).Error
-	})
-	return rows, err
+	return o.update(ctx, `lock_owner = ?, next_retry_time = `+d.nowPlus(lease),
+		`event_id IN ? AND status = ? AND next_retry_time <= `+d.now, token, ids, outboxPending)
 }
 
-// take makes the rows the token's, as far as they are still due, and returns how many that were.
-func (o *Outbox) take(ctx context.Context, ids []int64, token string, lease time.Duration) (taken int64, err error) {
-	d := o.db.dialect
-	query := `UPDATE outbox_event ` + d.useIndex("PRIMARY") + `
-		SET lock_owner = ?, next_retry_time = ` + d.nowPlus(lease) + `, updated_at = ` + d.now + `
-		WHERE event_id IN ? AND status = ? AND next_retry_time <= ` + d.now
-	err = o.try(ctx, func(tx *gorm.DB) error {
-		result := tx.Exec(query, token, ids, outboxPending)
-		taken = result.RowsAffected
-		return result.Error
-	})
-	return taken, err
-}
-
-// held returns those of the rows that the token has.
-func (o *Outbox) held(ctx context.Context, rows []outboxRow, token string) ([]outboxRow, error) {
-	var mine []int64
-	err := o.try(ctx, func(tx *gorm.DB) error {
-		mine = mine[:0]
-		return tx.Raw(`SELECT event_id FROM outbox_event WHERE event_id IN ? AND lock_owner = ?`, ids(rows), token).Scan(&mine).Error
-	})
-	return slices.DeleteFunc(rows, func(r outboxRow) bool { return !slices.Contains(mine, r.EventID) }), err
-}
-
-// Sent marks rows as sent, whoever holds them.
+// Sent marks rows as sent, regardless of who holds them.
 func (o *Outbox) Sent(ctx context.Context, ids []int64) error {
-	d := o.db.dialect
-	return o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+`
-		SET status = ?, next_retry_time = `+d.now+`, lock_owner = NULL, updated_at = `+d.now+`
-		WHERE event_id IN ? AND status <> ?`, outboxSent, ids, outboxSent)
+	_, err := o.update(ctx, `status = ?, lock_owner = NULL, next_retry_time = `+o.db.dialect.now,
+		`event_id IN ? AND status <> ?`, outboxSent, ids, outboxSent)
+	return err
 }
 
-// Failed counts an attempt.
+// held is the condition for rows that a token still holds.
+const held = `event_id IN ? AND lock_owner = ? AND status = ?`
+
+// Failed counts an attempt. Each row has a delay of its own.
 func (o *Outbox) Failed(ctx context.Context, token string, failures []outbox.Failure) error {
-	d := o.db.dialect
-	var again, gaveUp []int64
-	delays := strings.Builder{} // CASE event_id WHEN id THEN delay …
+	var ids, gaveUp []int64
+	var delays strings.Builder
 	for _, f := range failures {
+		ids = append(ids, f.ID)
 		if f.GiveUp {
 			gaveUp = append(gaveUp, f.ID)
-			continue
 		}
-		again = append(again, f.ID)
 		fmt.Fprintf(&delays, " WHEN %d THEN %d", f.ID, f.Delay.Milliseconds())
 	}
-	const where = ` WHERE event_id IN ? AND lock_owner = ? AND status = ?`
-	if len(again) > 0 {
-		err := o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+`
-			SET retry_count = retry_count + 1, next_retry_time = `+d.nowPlusMillis(`(CASE event_id`+delays.String()+` END)`)+`,
-			lock_owner = NULL, updated_at = `+d.now+where, again, token, outboxPending)
-		if err != nil {
-			return err
-		}
-	}
-	if len(gaveUp) == 0 {
-		return nil
-	}
-	return o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+`
-		SET retry_count = retry_count + 1, status = ?, next_retry_time = `+d.now+`, lock_owner = NULL, updated_at = `+d.now+
-		where, outboxFailed, gaveUp, token, outboxPending)
+	due := o.db.dialect.nowPlusMillis(`(CASE event_id` + delays.String() + ` END)`)
+	_, err := o.update(ctx, `status = CASE WHEN event_id IN ? THEN ? ELSE status END, retry_count = retry_count + 1,
+		lock_owner = NULL, next_retry_time = `+due, held, gaveUp, outboxFailed, ids, token, outboxPending)
+	return err
 }
 
 // Release makes rows due now.
 func (o *Outbox) Release(ctx context.Context, token string, ids []int64) error {
-	d := o.db.dialect
-	return o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+`
-		SET next_retry_time = `+d.now+`, lock_owner = NULL, updated_at = `+d.now+`
-		WHERE event_id IN ? AND lock_owner = ? AND status = ?`, ids, token, outboxPending)
+	_, err := o.update(ctx, `lock_owner = NULL, next_retry_time = `+o.db.dialect.now, held, ids, token, outboxPending)
+	return err
 }
 
 // Backlog counts in the index alone.
-func (o *Outbox) Backlog(ctx context.Context) (b outbox.Backlog, err error) {
-	var counts []struct {
-		Status int
-		N      int64
+func (o *Outbox) Backlog(ctx context.Context) (outbox.Backlog, error) {
+	rows, err := queryOutbox[outbox.Backlog](ctx, o, `SELECT COUNT(CASE status WHEN ? THEN 1 END) AS pending,
+		COUNT(CASE status WHEN ? THEN 1 END) AS failed
+		FROM outbox_event WHERE status IN (?, ?)`, outboxPending, outboxFailed, outboxPending, outboxFailed)
+	if err != nil {
+		return outbox.Backlog{}, err
 	}
-	err = o.try(ctx, func(tx *gorm.DB) error {
-		counts = counts[:0]
-		return tx.Raw(`SELECT status, COUNT(*) AS n FROM outbox_event WHERE status IN (?, ?) GROUP BY status`,
-			outboxPending, outboxFailed).Scan(&counts).Error
+	return rows[0], nil
+}
+
+// update changes rows by their primary key and returns their number. args are those of set and of where.
+func (o *Outbox) update(ctx context.Context, set, where string, args ...any) (int, error) {
+	d := o.db.dialect
+	return o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+` SET `+set+`, updated_at = `+d.now+` WHERE `+where, args...)
+}
+
+// exec executes a statement and returns the number of changed rows.
+func (o *Outbox) exec(ctx context.Context, query string, args ...any) (n int, err error) {
+	err = o.retry(ctx, func(tx *gorm.DB) error {
+		result := tx.Exec(query, args...)
+		n = int(result.RowsAffected)
+		return result.Error
 	})
-	for _, c := range counts {
-		if c.Status == outboxPending {
-			b.Pending = c.N
-		} else {
-			b.Failed = c.N
-		}
+	return n, err
+}
+
+// queryOutbox returns the rows of a query.
+func queryOutbox[Row any](ctx context.Context, o *Outbox, query string, args ...any) (rows []Row, err error) {
+	err = o.retry(ctx, func(tx *gorm.DB) error {
+		rows = nil
+		return tx.Raw(query, args...).Scan(&rows).Error
+	})
+	return rows, err
+}
+
+// retry runs an idempotent statement until it succeeds, fails permanently, or ctx ends.
+func (o *Outbox) retry(ctx context.Context, statement func(tx *gorm.DB) error) error {
+	if err := retry(ctx, 0, func() error { return statement(o.db.session(ctx)) }); err != nil {
+		return fmt.Errorf("outbox: %w", err)
 	}
-	return b, err
+	return nil
 }
