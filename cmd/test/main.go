@@ -1,6 +1,6 @@
 // Command test runs everything that has to pass before a change is done: formatting, vet, linters, the import table, and
-// all tests with the race detector. It starts the servers that the tests need, and stops them at the end. What it had to
-// leave out, it names, and it ends with a status of its own then.
+// all tests with the race detector. It starts the servers that the tests need, and stops them at the end. If it had to leave
+// something out, it says so and ends with a different status.
 package main
 
 import (
@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const usage = `Usage: go run ./cmd/test [options] [go test flags] [packages]
@@ -129,3 +131,25 @@ func run(ctx context.Context, o options) (leftOut []string, err error) {
 
 // say prints a line that stands out from the output of the commands.
 func say(format string, args ...any) { fmt.Printf("== "+format+"\n", args...) }
+
+// command prints and runs a command; its output goes straight through. It runs in a new process group, which is
+// killed at the end: a test binary that exceeds its time limit leaves its servers running.
+func command(ctx context.Context, name string, args ...string) error {
+	say("%s %s", name, strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if nothing of the group is left
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return nil
+}

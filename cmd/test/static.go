@@ -40,8 +40,8 @@ func formatted(ctx context.Context) error {
 	return nil
 }
 
-// peers checks the modules that the load tests compare the shop with. Each is a module of its own, so that our go.mod has
-// none of their dependencies.
+// peers checks the modules that the load tests compare the shop with. Each is a separate module, so that our go.mod has none
+// of their dependencies.
 func peers(ctx context.Context) error {
 	modules, err := filepath.Glob("loadtest/peers/*/go.mod")
 	if err != nil {
