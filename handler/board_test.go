@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"seckill/handler"
 	"seckill/handler/apitest"
 	"seckill/handler/board"
@@ -21,7 +23,7 @@ import (
 // newBoard returns a board that does not run, with the metrics of an idle shop.
 func newBoard(maxViewers int) *board.Board {
 	return board.New(board.Config{
-		Meter: board.NewMeter(), Instance: "a:1", Vouchers: &soldOutStore{}, Log: noLog(), MaxViewers: maxViewers,
+		Metrics: prometheus.NewRegistry(), Instance: "a:1", Vouchers: &soldOutStore{}, Log: noLog(), MaxViewers: maxViewers,
 	})
 }
 

@@ -39,7 +39,7 @@ var rules = []rule{
 		"github.com/gin-gonic/gin/...",
 		"github.com/golang-jwt/jwt/...",
 		"github.com/hashicorp/golang-lru/v2",
-		"github.com/prometheus/client_golang/...",
+		"github.com/prometheus/client_golang/...", "github.com/prometheus/client_model/go",
 		"github.com/swaggest/swgui/...",
 		"golang.org/x/time/rate",
 	}},

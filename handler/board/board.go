@@ -1,176 +1,203 @@
-// Package board is the live board: what one instance of the shop does right now, pushed to whoever watches.
+// Package board is the live board: it shows what one instance of the shop does right now, and streams it to viewers.
 //
-// A Meter counts, by a few atomic additions an order. A Board looks at it twenty times a second while somebody watches
-// and twice a second otherwise, encodes what has changed once, and puts it into one ring that all viewers read from. What
-// only the database knows (stock, outbox, the other instances) is read by a loop of its own, which may be slow or fail
-// without holding up the rest. Nothing here is waited for by an order.
+// A Board is a small dashboard. A few times a second it gathers the shop's Prometheus metrics, derives figures and events
+// from them, and publishes what changed to all viewers at once. A poller reads what only the database knows: vouchers, the
+// outbox and the other instances. No order waits for the board.
 package board
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"seckill/service"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config is what a Board needs. Meter, Instance, Vouchers and Log are required.
+// Config is what a Board needs. Metrics, Instance, Vouchers and Log are required.
 type Config struct {
-	Meter    *Meter
-	Instance string // names this instance among all that serve the shop
-	Vouchers service.VoucherStore
-	Outbox   OutboxHealth    // nil: the board does not know the outbox
-	Registry Registry        // nil: the board knows no other instance
-	IDs      func() IDsState // nil: the board does not know them; must not block
+	Metrics  prometheus.Gatherer // figures.go lists the metrics that the board reads
+	Instance string              // name of this instance among all that serve the shop
+	Vouchers VoucherLister
+	Registry Registry // nil: the board shows no other instances
 	Log      *slog.Logger
 
 	MaxViewers int           // more are refused; default 500
-	Every      time.Duration // between two updates while somebody watches; default 50 ms
-	// WriteTimeout is how long a viewer may take for what is sent at once, before it is cut off. Default 5 s. A stream
-	// whose viewer reads nothing ends this long after Close at the latest.
+	Every      time.Duration // between two updates; default 250 ms
+	// WriteTimeout bounds one write to a viewer, and so how long a stream can outlive Close. Default 5 s.
 	WriteTimeout time.Duration
 }
 
-// IDsState is how the order ids stand.
-type IDsState struct {
-	Worker    int           // in use; -1 if ids are not snowflakes
-	Ahead     time.Duration // of the clock
-	LeaseLeft time.Duration
-	Left      int64 // ids at hand, of a segment
-}
-
-// idle is the time between two looks while nobody watches.
-const idle = historyStep
+const (
+	idlePace  = 500 * time.Millisecond // between two updates while nobody watches
+	heartbeat = time.Second            // longest silence of a stream; viewers reconnect after a longer one
+)
 
 // Board collects and streams. Run it; Close ends its streams.
 type Board struct {
-	cfg  Config
-	hub  *hub
-	shop look // of the database
+	cfg    Config
+	hub    *hub
+	events timeline
+	poller poller
 
-	polled atomic.Int64 // when the snapshot was asked for last, in milliseconds of the board
-
-	mu       sync.Mutex // guards what the next frame builds on
-	now      values
-	at       int64 // milliseconds
-	told     int64 // when the last frame was published
-	view     *shopView
-	event    int64 // number of the last one told
-	past     history
-	speed    speed
-	snapshot snapshot
+	mu        sync.Mutex // guards the state as of the last update
+	at        int64      // milliseconds since the board began
+	sentAt    int64      // when the last frame was published
+	figures   figures
+	view      shopView // as of the last poll
+	sentView  shopView // as of the last update
+	lastEvent int64    // number of the last event in a frame
+	latencies latencies
+	history   history
 }
 
 // New prepares a board. It starts nothing until Run.
 func New(cfg Config) *Board {
-	if cfg.MaxViewers <= 0 {
-		cfg.MaxViewers = 500
-	}
-	if cfg.Every <= 0 {
-		cfg.Every = 50 * time.Millisecond
-	}
-	if cfg.WriteTimeout <= 0 {
-		cfg.WriteTimeout = 5 * time.Second
-	}
+	cfg.MaxViewers = cmp.Or(cfg.MaxViewers, 500)
+	cfg.Every = cmp.Or(cfg.Every, 250*time.Millisecond)
+	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 5*time.Second)
 	b := &Board{cfg: cfg, hub: newHub(rand.Text()[:8], cfg.MaxViewers)}
-	b.shop.init(&b.cfg, b.Watched, b.report)
-	b.view = b.shop.view.Load()
-	b.tick()
+	b.events.began = time.Now()
+	b.events.add(Started, cfg.Instance)
+	b.view = shopView{vouchers: []voucherView{}, instances: []instanceView{}}
+	b.sentView = b.view
+	b.poller = poller{
+		board: b, view: b.view, vouchers: vouchers{lister: cfg.Vouchers, events: &b.events},
+		instances: instances{registry: cfg.Registry, own: cfg.Instance, events: &b.events},
+	}
+	b.update()
 	return b
 }
 
-// Run looks at the shop until ctx ends. It tells the other instances then that this one goes.
+// Run updates the board until ctx ends.
 func (b *Board) Run(ctx context.Context) {
-	b.cfg.Meter.event(Started, b.cfg.Instance)
-	var reading sync.WaitGroup
-	reading.Go(func() { b.shop.run(ctx) })
-	defer reading.Wait()
+	var polling sync.WaitGroup
+	polling.Go(func() { b.poller.run(ctx) })
+	defer polling.Wait()
 	for {
-		every := idle
-		if b.Watched() {
-			every = b.cfg.Every
+		pace := idlePace
+		if b.hub.viewers() > 0 {
+			pace = b.cfg.Every
 		}
-		// Looks are at whole multiples, so that the steps of the history are even.
-		timer := time.NewTimer(every - time.Since(b.cfg.Meter.began)%every)
 		select {
-		case <-timer.C:
-		case <-b.hub.watched:
+		case <-time.After(pace):
+			b.update()
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
-		timer.Stop()
-		b.tick()
 	}
 }
 
-// Watched tells whether anybody looks at the board, or did so a moment ago.
-func (b *Board) Watched() bool {
-	polled := b.polled.Load()
-	return b.hub.viewers() > 0 || polled > 0 && b.cfg.Meter.line.since(time.Now())-polled < 5000
-}
-
-// Close ends all streams and refuses new ones. It does not wait for them: the HTTP server does.
+// Close publishes a last update, ends all streams and refuses new ones. It does not wait for the streams.
 func (b *Board) Close() {
-	b.tick() // the last that happened is still told
+	b.update()
 	b.hub.close()
 }
 
-// Mark puts a note on the line of events.
-func (b *Board) Mark(text string) { b.cfg.Meter.event(Mark, text) }
+// Mark adds a note to the timeline.
+func (b *Board) Mark(text string) { b.events.add(Mark, text) }
 
-// Drain tells viewers that this instance is about to go. Their streams go on until Close.
+// Drain tells viewers that this instance is shutting down. Their streams go on until Close.
 func (b *Board) Drain() {
-	b.cfg.Meter.event(Draining, "")
-	b.tick()
+	b.events.add(Draining, "")
+	b.update()
 }
 
-// tick takes a look and publishes what has changed.
-func (b *Board) tick() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	before, seen := b.now, b.view
-	b.at, b.view = b.cfg.Meter.line.since(now), b.shop.view.Load()
-	b.measure()
-	b.past.add(b.at, &b.now)
-	notice(b.cfg.Meter, &before, &b.now)
-	events, last := b.cfg.Meter.line.after(b.event)
-	b.event = last
-	frame := b.change(&before, seen, events)
-	if frame == nil {
+// update measures, and publishes what changed since the last update.
+func (b *Board) update() {
+	metrics, err := b.cfg.Metrics.Gather()
+	if err != nil {
+		b.cfg.Log.Warn("board: metrics cannot be read", "error", err)
 		return
 	}
-	b.told = b.at
-	b.hub.publish(frame)
-}
-
-// measure brings the figures up to date. b.mu is held.
-func (b *Board) measure() {
-	v := &b.now
-	b.cfg.Meter.read(v)
-	b.speed.measure(b.cfg.Meter, b.at, v)
-	b.view.read(v)
-	v[worker], v[idsLeft] = -1, -1
-	if b.cfg.IDs != nil {
-		s := b.cfg.IDs()
-		v[worker], v[idsLeft] = int64(s.Worker), s.Left
-		v[backup] = flag(s.Worker >= 0 && s.Worker%2 == 1)
-		v[ahead], v[lease] = s.Ahead.Milliseconds(), int64(s.LeaseLeft/time.Second) // coarse: it changes all the time
-	}
-	v[viewers] = int64(b.hub.viewers())
-}
-
-// report is what other instances get to know of this one.
-func (b *Board) report() report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v := &b.now
-	return report{
-		Began: b.cfg.Meter.began.UnixMilli(), Placed: v[placed], Answered: b.cfg.Meter.answers(), P99: v[p99], Queue: v[queue],
-		Worker: v[worker], Backup: v[backup], Ahead: v[ahead], LockOpen: v[lockOpen], BrokerAway: v[brokerAway], IDsAway: v[idsAway],
+	before := b.figures
+	b.at, b.figures = b.events.now(), readFigures(metrics)
+	b.latencies.measure(b.at, metrics, b.figures)
+	b.view.addFigures(b.figures)
+	b.figures["viewers"] = int64(b.hub.viewers())
+	b.events.addChanges(before, b.figures)
+	b.history.add(b.at, b.figures)
+	if frame := b.change(before); frame != nil {
+		b.sentAt, b.sentView = b.at, b.view
+		b.hub.publish(frame)
 	}
+}
+
+func (b *Board) setView(v shopView) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.view = v
+}
+
+// document is what viewers get: a snapshot has all fields, a change only those that differ.
+type document struct {
+	Instance  string             `json:"instance,omitzero"`
+	ID        string             `json:"id,omitzero"`
+	StartedAt time.Time          `json:"started_at,omitzero"`
+	At        int64              `json:"t"`
+	Figures   figures            `json:"figures,omitempty"`
+	Vouchers  []voucherView      `json:"vouchers,omitzero"`
+	Instances []instanceView     `json:"instances,omitzero"`
+	Events    []Event            `json:"events,omitzero"`
+	History   map[string][]int64 `json:"history,omitzero"`
+}
+
+// change returns the frame with all that differs from the last update, or nil if viewers need none.
+func (b *Board) change(before figures) []byte {
+	d := document{At: b.at, Figures: b.figures.changedSince(before)}
+	if !slices.Equal(b.view.vouchers, b.sentView.vouchers) {
+		d.Vouchers = b.view.vouchers
+	}
+	if !slices.Equal(b.view.instances, b.sentView.instances) {
+		d.Instances = b.view.instances
+	}
+	if events := b.events.between(b.lastEvent, math.MaxInt64); len(events) > 0 {
+		d.Events, b.lastEvent = events, events[len(events)-1].N
+	}
+	same := len(d.Figures) == 0 && d.Vouchers == nil && d.Instances == nil && d.Events == nil
+	if same && b.at-b.sentAt < heartbeat.Milliseconds() {
+		return nil
+	}
+	return fmt.Appendf(nil, "id: %s\ndata: %s\n\n", b.hub.frameID(b.hub.next), encode(d))
+}
+
+// Snapshot returns the whole state of the board as a JSON document.
+func (b *Board) Snapshot() []byte {
+	snapshot, _ := b.snapshot()
+	return snapshot
+}
+
+// snapshot also returns the number of the last frame that the snapshot includes.
+func (b *Board) snapshot() (snapshot []byte, frame int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	frame = b.hub.next - 1
+	return encode(document{
+		b.cfg.Instance, b.hub.frameID(frame), b.events.began.UTC(), b.at, b.figures,
+		b.view.vouchers, b.view.instances, b.events.between(0, b.lastEvent), b.history.columns,
+	}), frame
+}
+
+// encode returns v as JSON on one line. The board's types always encode.
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("board: %v", err))
+	}
+	return text
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,18 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"seckill/service"
 	"seckill/service/idgen"
-	"seckill/service/outbox"
 )
 
 // fakeShop is the database of a test.
 type fakeShop struct {
-	service.VoucherStore // what the board does not use
-
 	mu       sync.Mutex
 	vouchers map[idgen.ID]service.Voucher
-	health   outbox.Health
 	others   []service.Instance
 	left     []string
 	broken   error
@@ -75,25 +72,6 @@ func (s *fakeShop) Vouchers(ctx context.Context, _ idgen.ID, limit int) (found [
 	return found[:min(len(found), limit)], err
 }
 
-func (s *fakeShop) Voucher(ctx context.Context, id idgen.ID) (service.Voucher, error) {
-	err := s.enter(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, ok := s.vouchers[id]
-	if !ok {
-		return v, errors.New("no such voucher")
-	}
-	v.ServerTime = time.Now()
-	return v, err
-}
-
-func (s *fakeShop) Health(ctx context.Context, _ time.Duration) (outbox.Health, error) {
-	err := s.enter(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.health, err
-}
-
 func (s *fakeShop) Report(ctx context.Context, name string, report []byte) ([]service.Instance, error) {
 	err := s.enter(ctx)
 	s.mu.Lock()
@@ -113,9 +91,53 @@ func voucher(id idgen.ID, stock, total int64, begin time.Time) service.Voucher {
 	}}
 }
 
+// fakeMetrics are the metrics of a test: by the names that figures.go knows them by.
+type fakeMetrics struct {
+	*prometheus.Registry
+	orders *prometheus.HistogramVec
+	totals map[string]*prometheus.CounterVec
+	gauges map[string]*prometheus.GaugeVec
+}
+
+func newMetrics() *fakeMetrics {
+	m := &fakeMetrics{
+		Registry: prometheus.NewRegistry(), totals: map[string]*prometheus.CounterVec{}, gauges: map[string]*prometheus.GaugeVec{},
+		orders: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "seckill_order_duration_seconds", Buckets: []float64{1}, NativeHistogramBucketFactor: 1.1,
+		}, []string{"outcome"}),
+	}
+	m.MustRegister(m.orders)
+	for name, label := range map[string]string{"seckill_orders_total": "outcome", "seckill_locks_total": "outcome", "seckill_outbox_events_total": "outcome", "seckill_ids_events_total": "event"} {
+		m.totals[name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name}, []string{label})
+		m.MustRegister(m.totals[name])
+	}
+	for name, labels := range map[string][]string{"seckill_breaker_open": {"breaker"}, "seckill_ids_store_away": nil, "seckill_ids_worker": nil, "seckill_ids_clock_step_seconds": nil, "seckill_commit_waiting_orders": nil} {
+		m.gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name}, labels)
+		m.MustRegister(m.gauges[name])
+	}
+	return m
+}
+
+// answered counts an answer to a request to place an order.
+func (m *fakeMetrics) answered(outcome string, took time.Duration) {
+	m.count("seckill_orders_total", outcome, 1)
+	m.orders.WithLabelValues(outcome).Observe(took.Seconds())
+}
+
+func (m *fakeMetrics) count(name, label string, n float64) {
+	m.totals[name].WithLabelValues(label).Add(n)
+}
+
+func (m *fakeMetrics) set(name string, value float64, labels ...string) {
+	m.gauges[name].WithLabelValues(labels...).Set(value)
+}
+
+// metricsOf are the metrics of a test's board.
+func metricsOf(b *Board) *fakeMetrics { return b.cfg.Metrics.(*fakeMetrics) }
+
 // newBoard is a board over a fake shop, which is not run yet.
 func newBoard(shop *fakeShop, change func(*Config)) *Board {
-	cfg := Config{Meter: NewMeter(), Instance: "me:1", Vouchers: shop, Outbox: shop, Registry: shop, Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{Metrics: newMetrics(), Instance: "me:1", Vouchers: shop, Registry: shop, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)
 	}

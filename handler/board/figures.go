@@ -1,116 +1,172 @@
 package board
 
-import "seckill/service"
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
 
-// figure is one number of the board. Counters only grow; gauges are what they are at the moment.
-type figure int
-
-const (
-	// Counters of requests to place an order, by answer.
-	placed figure = iota
-	replayed
-	soldOut
-	alreadyOrdered
-	inProgress
-	outside // before the start or after the end
-	mistaken
-	busy
-	unavailable
-	unknown
-
-	// Counters of what stands behind them.
-	commits   // batches
-	committed // orders in them
-	expired
-	lockGranted
-	lockHeld
-	lockBypassed
-	lockLost
-	lockFailed
-	sent    // events that the broker confirmed
-	unsent  // attempts to send an event that are to be repeated
-	givenUp // events that are not tried again
-
-	counters // how many there are
+	dto "github.com/prometheus/client_model/go"
 )
 
-const (
-	// Times to answer requests of the last two seconds, in microseconds; -1 if there were none.
-	p50 figure = iota + counters
-	p90
-	p99
-	refusedP99
+// figures are the numbers of the board by name. -1 means unknown.
+type figures map[string]int64
 
-	queue // orders that wait for a batch
+// counters are the figures that only grow, each with the samples of metrics that it is the sum of.
+var counters = map[string][]string{
+	// Requests to place an order, by answer.
+	"placed":          {`seckill_orders_total{outcome="placed"}`},
+	"replayed":        {`seckill_orders_total{outcome="replayed"}`},
+	"sold_out":        {`seckill_orders_total{outcome="sold-out"}`},
+	"already_ordered": {`seckill_orders_total{outcome="already-ordered"}`},
+	"in_progress":     {`seckill_orders_total{outcome="in-progress"}`},
+	"outside":         {`seckill_orders_total{outcome="not-started"}`, `seckill_orders_total{outcome="sale-ended"}`},
+	"mistaken":        {`seckill_orders_total{outcome="invalid"}`, `seckill_orders_total{outcome="not-found"}`, `seckill_orders_total{outcome="key-reused"}`},
+	"busy":            {`seckill_orders_total{outcome="busy"}`},
+	"unavailable":     {`seckill_orders_total{outcome="unavailable"}`},
+	"unknown":         {`seckill_orders_total{outcome="outcome-unknown"}`, `seckill_orders_total{outcome="internal"}`},
 
-	// What the database said last, for the whole shop; -1 as long as it has not.
-	stock // of the voucher that is in focus
-	total
-	outboxDepth
-	outboxOldest // milliseconds
-	outboxFailed
-
-	// Ids: worker is -1 where ids are not snowflakes, idsLeft where they are.
-	worker
-	backup  // 1: the second worker of the pair is in use
-	ahead   // milliseconds that ids are ahead of the clock
-	lease   // seconds for which ids can be made without a renewal
-	idsLeft // at hand, of a segment
-
-	// 1 while it is so.
-	lockOpen
-	brokerAway
-	databaseAway
-	idsAway
-
-	viewers
-
-	figures // how many there are
-)
-
-var figureNames = [figures]string{
-	placed: "placed", replayed: "replayed", soldOut: "sold_out", alreadyOrdered: "already_ordered", inProgress: "in_progress",
-	outside: "outside", mistaken: "mistaken", busy: "busy", unavailable: "unavailable", unknown: "unknown",
-	commits: "commits", committed: "committed", expired: "expired",
-	lockGranted: "lock_granted", lockHeld: "lock_held", lockBypassed: "lock_bypassed", lockLost: "lock_lost", lockFailed: "lock_failed",
-	sent: "sent", unsent: "unsent", givenUp: "given_up",
-	p50: "p50", p90: "p90", p99: "p99", refusedP99: "refused_p99", queue: "queue",
-	stock: "stock", total: "total", outboxDepth: "outbox", outboxOldest: "outbox_oldest", outboxFailed: "outbox_failed",
-	worker: "worker", backup: "backup", ahead: "ahead", lease: "lease", idsLeft: "ids_left",
-	lockOpen: "lock_open", brokerAway: "broker_away", databaseAway: "database_away", idsAway: "ids_away", viewers: "viewers",
+	// What happens behind them.
+	"commits":         {`seckill_commit_batch_orders_count`},
+	"committed":       {`seckill_commit_batch_orders_sum`},
+	"expired":         {`seckill_orders_expired_total`},
+	"lock_granted":    {`seckill_locks_total{outcome="granted"}`},
+	"lock_held":       {`seckill_locks_total{outcome="held"}`},
+	"lock_bypassed":   {`seckill_locks_total{outcome="bypassed"}`},
+	"lock_lost":       {`seckill_locks_total{outcome="lost"}`},
+	"lock_failed":     {`seckill_locks_total{outcome="failed"}`, `seckill_locks_total{outcome="cancelled"}`},
+	"sent":            {`seckill_outbox_events_total{outcome="sent"}`},
+	"unsent":          {`seckill_outbox_events_total{outcome="unknown"}`, `seckill_outbox_events_total{outcome="away"}`},
+	"given_up":        {`seckill_outbox_events_total{outcome="refused"}`},
+	"leases":          {`seckill_ids_events_total{event="lease-acquired"}`},
+	"leases_lost":     {`seckill_ids_events_total{event="lease-lost"}`},
+	"worker_switches": {`seckill_ids_events_total{event="worker-switched"}`},
+	"clock_steps":     {`seckill_ids_events_total{event="clock-wait"}`, `seckill_ids_events_total{event="clock-ahead"}`},
 }
 
-// remembered are the figures that have a past: what a new viewer's curves begin with.
-var remembered = [...]figure{
-	placed, replayed, soldOut, alreadyOrdered, inProgress, outside, mistaken, busy, unavailable, unknown,
-	commits, committed, lockGranted, lockHeld, lockBypassed, lockLost, lockFailed,
-	p50, p90, p99, queue, stock, total, outboxDepth, outboxOldest, ahead,
+// answers are the counters of requests to place an order.
+var answers = []string{
+	"placed", "replayed", "sold_out", "already_ordered", "in_progress", "outside", "mistaken", "busy", "unavailable", "unknown",
 }
 
-// answerFigure is where an answer is counted.
-func answerFigure(code service.Code) figure {
-	switch code {
-	case "":
-		return placed
-	case service.CodeReplayed:
-		return replayed
-	case service.CodeSoldOut:
-		return soldOut
-	case service.CodeAlreadyOrdered:
-		return alreadyOrdered
-	case service.CodeInProgress:
-		return inProgress
-	case service.CodeNotStarted, service.CodeEnded:
-		return outside
-	case service.CodeBusy:
-		return busy
-	case service.CodeUnavailable:
-		return unavailable
-	case service.CodeUnknown, service.CodeInternal:
-		return unknown
+// gauges are the figures that a metric has at the moment. The figure is the metric times its factor.
+var gauges = map[string]struct {
+	sample string
+	factor float64
+}{
+	"queue":         {`seckill_commit_waiting_orders`, 1},
+	"outbox":        {`seckill_outbox_events{state="pending"}`, 1},
+	"outbox_failed": {`seckill_outbox_events{state="failed"}`, 1},
+	"outbox_oldest": {`seckill_outbox_oldest_seconds`, 1000}, // milliseconds
+	"worker":        {`seckill_ids_worker`, 1},               // -1: ids are not snowflakes
+	"backup":        {`seckill_ids_second_worker`, 1},        // 1: the second worker of the pair is in use
+	"ahead":         {`seckill_ids_ahead_seconds`, 1000},     // milliseconds
+	"lease":         {`seckill_ids_lease_left_seconds`, 1},
+	"clock_step":    {`seckill_ids_clock_step_seconds`, 1000}, // milliseconds
+	"ids_left":      {`seckill_ids_segment_remaining`, 1},     // -1: ids are snowflakes
+	"ids_away":      {`seckill_ids_store_away`, 1},
+	"lock_open":     {`seckill_breaker_open{breaker="lock"}`, 1},
+	"broker_away":   {`seckill_breaker_open{breaker="broker"}`, 1},
+}
+
+// readFigures computes the figures that come straight from metrics.
+func readFigures(families []*dto.MetricFamily) figures {
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			addSamples(values, family.GetName(), m)
+		}
 	}
-	return mistaken
+	f := figures{}
+	for name, samples := range counters {
+		for _, sample := range samples {
+			f[name] += int64(values[sample])
+		}
+	}
+	for name, gauge := range gauges {
+		f[name] = -1
+		if value, known := values[gauge.sample]; known {
+			f[name] = int64(math.Round(value * gauge.factor))
+		}
+	}
+	return f
 }
 
-// values are all figures at one moment.
-type values [figures]int64
+// addSamples names a metric's samples as a scrape does.
+func addSamples(values map[string]float64, name string, m *dto.Metric) {
+	if labels := m.GetLabel(); len(labels) == 1 { // no figure comes from a metric with more
+		name = fmt.Sprintf("%s{%s=%q}", name, labels[0].GetName(), labels[0].GetValue())
+	}
+	switch {
+	case m.Counter != nil:
+		values[name] = m.Counter.GetValue()
+	case m.Gauge != nil:
+		values[name] = m.Gauge.GetValue()
+	case m.Histogram != nil:
+		values[name+"_count"] = float64(m.Histogram.GetSampleCount())
+		values[name+"_sum"] = m.Histogram.GetSampleSum()
+	}
+}
+
+// changedSince returns the figures that are not as they were before.
+func (f figures) changedSince(before figures) figures {
+	changed := maps.Clone(f)
+	maps.DeleteFunc(changed, func(name string, value int64) bool {
+		was, known := before[name]
+		return known && was == value
+	})
+	return changed
+}
+
+// text returns a figure as text; "" has none.
+func (f figures) text(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strconv.FormatInt(f[name], 10)
+}
+
+// answered is the number of requests to place an order that were answered.
+func (f figures) answered() (sum int64) {
+	for _, name := range answers {
+		sum += f[name]
+	}
+	return sum
+}
+
+// history holds the figures of the last minutes, for the charts of a new viewer.
+type history struct {
+	// columns have a value per row: "t" the time, a gauge what it was, a counter by how much it grew since the row before.
+	columns map[string][]int64
+	lastRow figures
+	dueAt   int64 // when the next row is due, in milliseconds of the board
+}
+
+const (
+	historyStep = 500 // milliseconds
+	historyRows = 300 // 2.5 minutes
+)
+
+// add appends a row when one is due.
+func (h *history) add(at int64, now figures) {
+	if at < h.dueAt {
+		return
+	}
+	h.dueAt = at - at%historyStep + historyStep
+	if h.columns == nil {
+		h.columns = map[string][]int64{}
+	}
+	h.append("t", at)
+	for name, value := range now {
+		if counters[name] != nil {
+			value -= h.lastRow[name]
+		}
+		h.append(name, value)
+	}
+	h.lastRow = now
+}
+
+func (h *history) append(name string, value int64) {
+	column := append(h.columns[name], value)
+	h.columns[name] = column[max(0, len(column)-historyRows):]
+}

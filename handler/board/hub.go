@@ -1,95 +1,88 @@
 package board
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 )
 
 // Why a stream ends, or does not begin.
 var (
-	// ErrFull refuses a viewer: as many as may are watching.
-	ErrFull = errors.New("board: there are as many viewers as may be")
-	// ErrClosed ends the streams when the shop goes.
-	ErrClosed = errors.New("board: the shop is going")
+	// ErrFull refuses a viewer because MaxViewers are watching.
+	ErrFull = errors.New("board: too many viewers")
+	// ErrClosed refuses a viewer, or ends its stream, because the board is closed.
+	ErrClosed = errors.New("board: closed")
 
 	errSlow = errors.New("board: the viewer is too slow")
 )
 
-const (
-	// keptFrames is how far back a viewer can be and still go on from there: 25 s at full pace.
-	keptFrames = 512
-	// maxBehind is how far behind a viewer may be: 5 s at full pace. One that is slower is cut off, and its browser comes
-	// back for a fresh start.
-	maxBehind = 100
-)
+// keptFrames is how far behind a viewer may be: 5 s at full pace. A slower viewer is disconnected; when it comes back, it
+// starts from a snapshot.
+const keptFrames = 20
 
-// hub hands frames to viewers. Each frame is encoded once, and stands in one ring for all: a viewer is a position in it.
-// So viewers cost no memory of their own, and none of them can hold up the others, or the board.
+// hub distributes frames to viewers. All viewers read the same ring and each has only a position in it, so a viewer costs
+// no memory here, and a slow one holds up nobody.
 type hub struct {
-	name string // of this run: positions mean nothing to another one
-	max  int    // viewers
+	run        string // name of this run: frame numbers mean nothing to another one
+	maxViewers int
 
 	mu       sync.Mutex
 	frames   [keptFrames][]byte // frame n is at n % keptFrames
-	next     int64              // number of the frame to come
-	arrived  chan struct{}      // closed when it comes
+	next     int64              // number of the next frame
+	changed  chan struct{}      // closed when there is a new frame, or the hub closes
 	watching int
 	closed   bool
-
-	watched chan struct{} // gets a signal when there is a first viewer
 }
 
-func newHub(name string, viewers int) *hub {
-	return &hub{name: name, max: viewers, arrived: make(chan struct{}), watched: make(chan struct{}, 1)}
+func newHub(run string, maxViewers int) *hub {
+	return &hub{run: run, maxViewers: maxViewers, changed: make(chan struct{})}
 }
 
-// frameID names a frame: it is what a browser sends as Last-Event-ID.
-func (h *hub) frameID(n int64) string { return fmt.Sprintf("%s-%d", h.name, n) }
+// frameID names a frame in the stream. Browsers send it back as Last-Event-ID.
+func (h *hub) frameID(n int64) string { return fmt.Sprintf("%s-%d", h.run, n) }
 
-// frameOf is the number of a frame of this run.
-func (h *hub) frameOf(id string) (n int64, ok bool) {
-	prefix := h.name + "-"
-	if len(id) <= len(prefix) || len(id) > len(prefix)+18 || id[:len(prefix)] != prefix {
+// resume returns the number of the frame that follows the one named id, if that frame is of this run and still kept.
+func (h *hub) resume(id string) (next int64, ok bool) {
+	digits, ok := strings.CutPrefix(id, h.run+"-")
+	seen, err := strconv.ParseUint(digits, 10, 62)
+	if !ok || err != nil {
 		return 0, false
 	}
-	for _, digit := range []byte(id[len(prefix):]) {
-		if digit < '0' || digit > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(digit-'0')
-	}
-	return n, true
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next = int64(seen) + 1
+	return next, next <= h.next && h.next-next <= keptFrames
 }
 
-// publish adds a frame. It does not wait for anybody.
+// publish adds a frame. It waits for nobody.
 func (h *hub) publish(frame []byte) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.frames[h.next%keptFrames] = frame
 	h.next++
-	arrived := h.arrived
-	h.arrived = make(chan struct{})
-	h.mu.Unlock()
-	close(arrived)
+	h.wakeViewers()
 }
 
-// join counts a viewer in; leave has to be called for it.
+// wakeViewers requires h.mu.
+func (h *hub) wakeViewers() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// join counts a viewer in. The viewer must call leave.
 func (h *hub) join() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.closed:
 		return ErrClosed
-	case h.watching >= h.max:
+	case h.watching >= h.maxViewers:
 		return ErrFull
 	}
 	h.watching++
-	if h.watching == 1 {
-		select {
-		case h.watched <- struct{}{}:
-		default:
-		}
-	}
 	return nil
 }
 
@@ -105,38 +98,44 @@ func (h *hub) viewers() int {
 	return h.watching
 }
 
-// resumable tells whether a viewer that has seen frame n can go on with the next one.
-func (h *hub) resumable(n int64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return n < h.next && h.next-n-1 <= maxBehind
+// wait blocks until there are frames from number n on, and returns them and the number of the next. It fails when ctx ends,
+// when the hub is closed and there are no more frames, or if frame n is no longer kept.
+func (h *hub) wait(ctx context.Context, n int64) (frames [][]byte, next int64, err error) {
+	for {
+		frames, changed, err := h.from(n)
+		if err != nil || len(frames) > 0 {
+			return frames, n + int64(len(frames)), err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, n, ctx.Err()
+		}
+	}
 }
 
-// from appends the frames from number n on to into. If there are none, wait is closed when there is one, or when the hub
-// closes. A viewer that is too far behind gets errSlow.
-func (h *hub) from(n int64, into [][]byte) (frames [][]byte, next int64, wait <-chan struct{}, err error) {
+// from returns the frames from number n on. Without any, changed is closed when to look again.
+func (h *hub) from(n int64) (frames [][]byte, changed <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.next-n > maxBehind {
-		return into, n, nil, errSlow
+	switch {
+	case h.next-n > keptFrames:
+		return nil, nil, errSlow
+	case n == h.next && h.closed:
+		return nil, nil, ErrClosed
 	}
 	for ; n < h.next; n++ {
-		into = append(into, h.frames[n%keptFrames])
+		frames = append(frames, h.frames[n%keptFrames])
 	}
-	if len(into) == 0 && h.closed {
-		return into, n, nil, ErrClosed
-	}
-	return into, n, h.arrived, nil
+	return frames, h.changed, nil
 }
 
-// close ends all streams, once they have got the last frame, and lets nobody join any more.
+// close ends all streams after the last frame and refuses new viewers. A second call does nothing.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return
+	if !h.closed {
+		h.closed = true
+		h.wakeViewers()
 	}
-	h.closed = true
-	close(h.arrived)
-	h.arrived = make(chan struct{})
 }

@@ -1,6 +1,8 @@
 package board
 
 import (
+	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -8,9 +10,9 @@ import (
 // Kind names what an event of the board is about. Kinds are part of the API: openapi.yaml lists them.
 type Kind string
 
-// The kinds of events. What is the title of a voucher, the name of an instance, the number of a worker, by how much a
-// clock went back, or what an admin wrote. Count is how many units there are when a sale opens or goes on, and how many
-// orders were placed when it is sold out.
+// The kinds of events. Event.What is the title of a voucher, the name of an instance, the number of a worker, the
+// milliseconds that a clock went back, the number of events given up so far, or an admin's note. Event.Count is the stock when a sale opens or goes
+// on, and the orders placed when it is sold out.
 const (
 	Started         Kind = "started"
 	Draining        Kind = "draining"
@@ -40,7 +42,7 @@ const (
 	Mark            Kind = "mark"
 )
 
-// Event is a point on the line of events.
+// Event is a point on the timeline.
 type Event struct {
 	N     int64  `json:"n"` // grows by one with each event of this instance
 	At    int64  `json:"t"` // milliseconds since the board began
@@ -50,13 +52,12 @@ type Event struct {
 }
 
 const (
-	// keptEvents are as many as a viewer gets to see of the past.
 	keptEvents = 100
-	// eventPause is the least time between two events of a kind that may repeat itself.
+	// eventPause is the least time between two events of a kind that may repeat all the time.
 	eventPause = 2 * time.Second
 )
 
-// timeline is the line of events. It is written to whether or not anybody watches.
+// timeline holds the latest events, whether or not anybody watches.
 type timeline struct {
 	began time.Time
 
@@ -65,50 +66,79 @@ type timeline struct {
 	events []Event // at most keptEvents, oldest first
 }
 
+// now is the time of the board in milliseconds.
+func (t *timeline) now() int64 { return t.since(time.Now()) }
+
 func (t *timeline) since(at time.Time) int64 { return at.Sub(t.began).Milliseconds() }
 
-// add puts an event on the line.
-func (t *timeline) add(at time.Time, kind Kind, what string, count int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.put(Event{At: t.since(at), Kind: kind, What: what, Count: count})
-}
+// add appends an event that happened now.
+func (t *timeline) add(kind Kind, what string) { t.put(Event{At: t.now(), Kind: kind, What: what}) }
 
-// repeat is add for what may happen again and again, unless the same is there since a moment ago. It is not for what
-// begins and ends: the line would be wrong about the end.
-func (t *timeline) repeat(at time.Time, kind Kind, what string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ms := t.since(at)
-	for i := len(t.events) - 1; i >= 0; i-- {
-		if e := t.events[i]; e.Kind == kind && ms-e.At < eventPause.Milliseconds() {
-			return
-		}
-	}
-	t.put(Event{At: ms, Kind: kind, What: what})
-}
-
-// put numbers an event. t.mu is held.
+// put numbers and appends an event.
 func (t *timeline) put(e Event) {
-	if len(t.events) == keptEvents {
-		t.events = append(t.events[:0], t.events[1:]...)
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.last++
 	e.N = t.last
 	t.events = append(t.events, e)
+	t.events = t.events[max(0, len(t.events)-keptEvents):]
 }
 
-// after returns a copy of the events with higher numbers, and the number of the last.
-func (t *timeline) after(n int64) ([]Event, int64) {
+// addRepeated is add for events that may come in a flood: it drops one that follows another of its kind too soon.
+func (t *timeline) addRepeated(kind Kind, what string) {
+	now := t.now()
+	recent := func(e Event) bool { return e.Kind == kind && now-e.At < eventPause.Milliseconds() }
+	if !slices.ContainsFunc(t.between(0, math.MaxInt64), recent) {
+		t.add(kind, what)
+	}
+}
+
+// between returns the events with a number above after and at most upTo.
+func (t *timeline) between(after, upTo int64) []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n == t.last {
-		return nil, n
-	}
-	for i, e := range t.events {
-		if e.N > n {
-			return append([]Event(nil), t.events[i:]...), t.last
+	events := []Event{} // not nil: it is an empty list in JSON
+	for _, e := range t.events {
+		if after < e.N && e.N <= upTo {
+			events = append(events, e)
 		}
 	}
-	return nil, t.last
+	return events
+}
+
+// growthEvents are the counters whose growth is an event, and the figure that is its What.
+var growthEvents = []struct {
+	counter string
+	kind    Kind
+	what    string
+}{
+	{"lock_lost", LocksLost, ""}, {"busy", QueueFull, ""}, {"unknown", OutcomesUnknown, ""}, {"given_up", EventGivenUp, "given_up"},
+	{"leases", LeaseAcquired, "worker"}, {"leases_lost", LeaseLost, ""}, {"worker_switches", WorkerSwitched, "worker"},
+	{"clock_steps", ClockBack, "clock_step"},
+}
+
+// stateEvents are the gauges of which each change between 0 and 1 is an event.
+var stateEvents = []struct {
+	gauge   string
+	on, off Kind
+}{
+	{"lock_open", LockOpened, LockClosed}, {"broker_away", RelayPaused, RelayResumed}, {"ids_away", IDsAway, IDsBack},
+	{"database_away", DatabaseAway, DatabaseBack},
+}
+
+// addChanges adds the events that figures alone tell.
+func (t *timeline) addChanges(before, now figures) {
+	for _, e := range growthEvents {
+		if now[e.counter] > before[e.counter] {
+			t.addRepeated(e.kind, now.text(e.what))
+		}
+	}
+	for _, e := range stateEvents {
+		switch was, is := before[e.gauge] == 1, now[e.gauge] == 1; {
+		case is && !was:
+			t.add(e.on, "")
+		case was && !is:
+			t.add(e.off, "")
+		}
+	}
 }

@@ -22,7 +22,6 @@ func BenchmarkUpdateTo200Viewers(b *testing.B) {
 	const viewers = 200
 	board := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = time.Minute })
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = board.Stream(w, r) }))
-	server.Config.ConnContext = WithConnection
 	server.Start()
 	defer server.Close()
 	defer board.Close()
@@ -43,9 +42,9 @@ func BenchmarkUpdateTo200Viewers(b *testing.B) {
 	}
 	before, updates := processorTime(b), int64(0)
 	for b.Loop() {
-		board.cfg.Meter.Answered("", 3*time.Millisecond)
-		board.cfg.Meter.Waiting(int(updates))
-		board.tick()
+		metricsOf(board).answered("placed", 3*time.Millisecond)
+		metricsOf(board).set("seckill_commit_waiting_orders", float64(updates))
+		board.update()
 		for updates++; got.Load() < (updates+1)*viewers; {
 			time.Sleep(100 * time.Microsecond)
 		}

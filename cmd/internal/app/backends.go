@@ -2,112 +2,84 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/repository"
 	"seckill/repository/lock/redislock"
 	"seckill/service/outbox"
 )
 
-// backends are the servers of a shop. Nothing but openBackends knows whether they are real or embedded.
+// backends are the servers of a shop, beside the database. Nothing but openBackends knows whether they are embedded.
 type backends struct {
-	db     *repository.DB
 	redis  redis.UniversalClient // nil if nothing needs it
 	broker outbox.Broker
-	jwtKey []byte
 }
 
-// openBackends opens what the options name, and registers its release.
-func openBackends(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (b backends, err error) {
-	if opts.Servers.Embedded() {
-		return openEmbedded(ctx, opts, log, s)
-	}
-	b.jwtKey = []byte(opts.API.JWTKey)
-	if b.db, err = openMigrated(ctx, opts, log, s); err != nil {
-		return b, err
-	}
-	if b.redis, err = openRedis(opts, opts.Servers.RedisAddrs, s); err != nil {
-		return b, err
-	}
-	b.broker, err = openBroker(opts, log, s)
-	return b, err
-}
-
-// openMigrated opens the database and sees to it that its tables are up to date.
-func openMigrated(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (*repository.DB, error) {
-	db, err := OpenDatabase(ctx, opts, log)
-	if err != nil {
-		return nil, err
-	}
-	s.onClose("database", func(context.Context) error { return db.Close() })
-	if opts.Servers.Migrate {
-		_, err = db.Migrate(ctx)
-	} else {
-		err = db.Migrated(ctx)
-	}
-	return db, err
-}
-
-// openEmbedded fills the backends with an SQLite file, a Redis and a broker in this process.
-func openEmbedded(ctx context.Context, opts *Options, log *slog.Logger, s *stack) (b backends, err error) {
-	if err = claimData(opts, s); err != nil {
-		return b, err
-	}
-	if b.jwtKey, err = TokenKey(opts); err != nil {
-		return b, err
-	}
-	opts.Servers.Migrate = true // nobody else would
-	if b.db, err = openMigrated(ctx, opts, log, s); err != nil {
-		return b, err
-	}
-	if opts.Lock.Lock == "redis" {
-		mini := miniredis.NewMiniRedis()
-		mini.ClockTTL(true) // by default its keys never expire
-		if err = mini.Start(); err != nil {
-			return b, fmt.Errorf("embedded redis: %w", err)
-		}
-		s.onClose("embedded redis", func(context.Context) error { mini.Close(); return nil })
-		if b.redis, err = openRedis(opts, []string{mini.Addr()}, s); err != nil {
+// openBackends opens the servers that the options name, or the embedded ones: an SQLite file, and a Redis and a broker in
+// this process.
+func (a *App) openBackends(ctx context.Context) (b backends, err error) {
+	redisAddrs := a.opts.Servers.RedisAddrs
+	if a.opts.Servers.Embedded() {
+		if redisAddrs, err = a.startEmbedded(); err != nil {
 			return b, err
 		}
 	}
-	b.broker, err = openBroker(opts, log, s)
+	if a.JWTKey, err = tokenKey(&a.opts); err != nil {
+		return b, err
+	}
+	if err = a.openMigrated(ctx); err != nil {
+		return b, err
+	}
+	if a.opts.Lock.Lock == "redis" || a.opts.IDs.IDs == "redis-segment" {
+		if b.redis, err = a.openRedis(redisAddrs); err != nil {
+			return b, err
+		}
+		a.observer.addRedis(b.redis)
+	}
+	b.broker, err = a.openBroker()
 	return b, err
 }
 
-// OpenDatabase opens the database alone, as it is. The caller closes it.
-func OpenDatabase(ctx context.Context, opts *Options, log *slog.Logger) (*repository.DB, error) {
-	if !opts.Servers.Embedded() {
-		return repository.OpenMySQL(ctx, opts.Servers.MySQLDSN, repository.PoolOptions{MaxOpen: opts.Servers.MySQLConns}, log)
-	}
-	if err := makeData(opts); err != nil {
+// startEmbedded claims the data directory and starts a Redis in this process if the lock needs one.
+func (a *App) startEmbedded() (redisAddrs []string, err error) {
+	if err := a.claimData(); err != nil {
 		return nil, err
 	}
-	return repository.OpenSQLite(filepath.Join(opts.Servers.Data, dataFile), log)
-}
-
-func openRedis(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
-	if opts.Lock.Lock != "redis" && opts.IDs.IDs != "redis-segment" {
+	a.opts.Servers.Migrate = true // nobody else would
+	if a.opts.Lock.Lock != "redis" {
 		return nil, nil
 	}
-	return openRedisClient(opts, addrs, s)
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true) // by default its keys never expire
+	if err := server.Start(); err != nil {
+		return nil, fmt.Errorf("embedded redis: %w", err)
+	}
+	a.stack.onClose("embedded redis", func(context.Context) error { server.Close(); return nil })
+	return []string{server.Addr()}, nil
 }
 
-// openRedisClient opens a client that repeats nothing by itself: who uses it knows what may be repeated.
-func openRedisClient(opts *Options, addrs []string, s *stack) (redis.UniversalClient, error) {
-	client, err := redislock.NewClient(opts.Servers.RedisConfig(addrs))
+// openMigrated opens the database and makes sure that its tables are up to date.
+func (a *App) openMigrated(ctx context.Context) (err error) {
+	if a.DB, err = OpenDatabase(ctx, &a.opts, a.log); err != nil {
+		return err
+	}
+	a.stack.onClose("database", func(context.Context) error { return a.DB.Close() })
+	a.observer.addDatabase(a.DB)
+	if a.opts.Servers.Migrate {
+		_, err = a.DB.Migrate(ctx)
+		return err
+	}
+	return a.DB.Migrated(ctx)
+}
+
+// openRedis opens a client that retries nothing: its users know what may be repeated.
+func (a *App) openRedis(addrs []string) (redis.UniversalClient, error) {
+	client, err := redislock.NewClient(a.opts.Servers.RedisConfig(addrs))
 	if err != nil {
 		return nil, err
 	}
-	s.onClose("redis", func(context.Context) error { return client.Close() })
+	a.stack.onClose("redis", func(context.Context) error { return client.Close() })
 	return client, nil
 }
-
-// errNoKey tells how to come by a key.
-var errNoKey = errors.New("--jwt-key is needed to sign tokens for a shop with --mysql-dsn")

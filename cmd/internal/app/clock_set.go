@@ -12,35 +12,37 @@ import (
 	"seckill/service/idgen"
 )
 
-// idClock is a clock that is set by a file, for drills: nothing but the ids of orders reads it. SECKILL_CLOCK_FILE names
-// the file; as long as there is none, the clock is right.
-func idClock() idgen.Clock {
-	return &setClock{Clock: idgen.SystemClock(), path: os.Getenv("SECKILL_CLOCK_FILE")}
+// init replaces the clock of order ids for drills. SECKILL_CLOCK_FILE names a file that says how wrong the clock is;
+// without the file the clock is right.
+func init() {
+	idClock = func() idgen.Clock {
+		return &setClock{Clock: idgen.SystemClock(), path: os.Getenv("SECKILL_CLOCK_FILE")}
+	}
 }
 
-// setClock is wrong by what the file says: "-2s" or "1h"; or "-3ms/50ms", which goes back by 3 ms every 50 ms and makes
-// up for it in between, as a clock that is corrected all the time.
+// setClock is wrong by what the file says: "-2s" or "1h"; or "-3ms/50ms", which goes back by 3 ms every 50 ms and catches
+// up in between, like a clock that is corrected all the time.
 type setClock struct {
 	idgen.Clock
 	path string
 
 	mu     sync.Mutex
-	looked time.Duration // when, on Mono
-	once   bool
+	readAt time.Duration // on Mono
+	read   bool
 	by     time.Duration
 	every  time.Duration
 }
 
-const lookEvery = 20 * time.Millisecond
+const readEvery = 20 * time.Millisecond
 
 // Wall implements idgen.Clock.
 func (c *setClock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mono := c.Mono()
-	if !c.once || mono-c.looked >= lookEvery {
-		c.once, c.looked = true, mono
-		c.look()
+	if !c.read || mono-c.readAt >= readEvery {
+		c.read, c.readAt = true, mono
+		c.readFile()
 	}
 	by := c.by
 	if c.every > 0 {
@@ -49,7 +51,7 @@ func (c *setClock) Wall() time.Time {
 	return c.Clock.Wall().Add(by)
 }
 
-func (c *setClock) look() {
+func (c *setClock) readFile() {
 	text, err := os.ReadFile(c.path)
 	if err != nil {
 		c.by, c.every = 0, 0
@@ -62,6 +64,6 @@ func (c *setClock) look() {
 		c.every = 0
 	}
 	if err != nil {
-		panic(fmt.Sprintf("%s: %v", c.path, err)) // a drill that is not played as it says proves nothing
+		panic(fmt.Sprintf("%s: %v", c.path, err)) // a drill with another fault than it says proves nothing
 	}
 }

@@ -63,16 +63,17 @@ func (endingBroker) Subscribe(context.Context, string, outbox.Handler) error { r
 func TestConsumersThatEndAreTold(t *testing.T) {
 	opts := defaults(t)
 	opts.Events.Notify = true // two of them: one is told of, the other must not hang
-	consumers := newApp(quiet(t))
-	db, err := OpenDatabase(t.Context(), &opts, quiet(t))
+	consumers := newApp(opts, quiet(t))
+	opened, err := OpenDatabase(t.Context(), &opts, quiet(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.Migrate(t.Context()); err != nil {
+	consumers.DB = opened
+	defer func() { _ = opened.Close() }()
+	if _, err := opened.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := consumers.startConsumers(&opts, db, endingBroker{}, newMetrics(), consumers.fail); err != nil {
+	if err := consumers.startConsumers(endingBroker{}, consumers.fail); err != nil {
 		t.Fatal(err)
 	}
 	defer closeApp(t, consumers)

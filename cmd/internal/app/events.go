@@ -3,10 +3,14 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
 
 	"github.com/go-co-op/gocron/v2"
 
+	"seckill/handler/xxljob"
 	"seckill/repository"
 	"seckill/repository/broker/inproc"
 	"seckill/repository/broker/kafka"
@@ -18,87 +22,100 @@ import (
 	"seckill/service/outbox"
 )
 
-// eventStream names the shop's events at a broker.
-const eventStream = "seckill.orders"
+const (
+	eventStream = "seckill.orders" // names the shop's events at a broker
+	rocketTopic = "seckill-orders" // the same for RocketMQ, whose names have no dots
+)
 
-// rocketTopic is the same for RocketMQ, whose names have no dots.
-const rocketTopic = "seckill-orders"
-
-// openBroker opens what the options name. None of them has to be there yet: events wait in the outbox.
-func openBroker(opts *Options, log *slog.Logger, s *stack) (broker outbox.Broker, err error) {
-	switch opts.Events.Broker {
+// openBroker opens the broker of the options. It does not have to be reachable yet: events wait in the outbox.
+func (a *App) openBroker() (broker outbox.Broker, err error) {
+	e := &a.opts.Events
+	switch e.Broker {
 	case "redis":
-		client, err := openRedisClient(opts, opts.Servers.RedisAddrs, s)
+		client, err := a.openRedis(a.opts.Servers.RedisAddrs)
 		if err != nil {
 			return nil, err
 		}
-		if broker, err = redisstream.New(client, redisstream.Options{Stream: eventStream, Groups: opts.Events.groups(), Log: log}); err != nil {
+		if broker, err = redisstream.New(client, redisstream.Options{Stream: eventStream, Groups: e.groups(), Log: a.log}); err != nil {
 			return nil, err
 		}
 	case "rabbitmq":
-		broker, err = rabbitmq.New(rabbitmq.Options{URL: opts.Events.AMQPURL, Exchange: eventStream, Groups: opts.Events.groups(), Log: log})
+		broker, err = rabbitmq.New(rabbitmq.Options{URL: e.AMQPURL, Exchange: eventStream, Groups: e.groups(), Log: a.log})
 	case "kafka":
-		broker, err = kafka.New(kafka.Options{Seeds: opts.Events.KafkaAddrs, Topic: eventStream, Log: log})
+		broker, err = kafka.New(kafka.Options{Seeds: e.KafkaAddrs, Topic: eventStream, Log: a.log})
 	case "rocketmq":
-		broker, err = rocketmq.New(rocketmq.Options{NameServers: opts.Events.RocketMQAddrs, Topic: rocketTopic, Log: log})
+		broker, err = rocketmq.New(rocketmq.Options{NameServers: e.RocketMQAddrs, Topic: rocketTopic, Log: a.log})
 	default:
-		broker = inproc.New(inproc.Options{Groups: opts.Events.groups(), DeadLetter: func(group string, e outbox.Event, err error) {
-			log.Error("inproc: a consumer gave up an event", "group", group, "event", e.ID, "cause", err)
+		broker = inproc.New(inproc.Options{Groups: e.groups(), DeadLetter: func(group string, e outbox.Event, err error) {
+			a.log.Error("inproc: a consumer gave up an event", "group", group, "event", e.ID, "cause", err)
 		}})
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.onClose("broker", func(context.Context) error { return broker.Close() })
-	return broker, nil
+	a.stack.onClose("broker", func(context.Context) error { return broker.Close() })
+	return a.traces.Broker(broker, e.Broker), nil
 }
 
-// startEvents runs the relay, the jobs that keep the outbox in order, and the consumers. It returns what wakes the relay.
-func (a *App) startEvents(opts *Options, b backends, m *metrics) (wake func(), err error) {
-	if opts.Events.Consume {
-		if err := a.startConsumers(opts, b.db, b.broker, m, a.consumerEnded); err != nil {
+// startEvents runs the consumers, the relay, and the jobs that maintain the outbox. It returns the function that wakes the
+// relay.
+func (a *App) startEvents(broker outbox.Broker) (wake func(), err error) {
+	if a.opts.Events.Consume {
+		if err := a.startConsumers(broker, a.consumerEnded); err != nil {
 			return nil, err
 		}
 	}
-	store := repository.NewOutbox(b.db)
 	relay := outbox.NewRelay(outbox.Config{
-		Store: store, Broker: b.broker, Observer: relayWatch{outboxMetrics{m, a.log}, m.meter}, BatchSize: opts.Events.OutboxBatch,
+		Store: repository.NewOutbox(a.DB), Broker: broker, Observer: a.observer, BatchSize: a.opts.Events.OutboxBatch,
 	})
 	a.stack.run("relay", relay.Run)
+	if err := a.startJobs(relay); err != nil {
+		return nil, err
+	}
+	if !a.opts.Events.WakeOthers {
+		return relay.Wake, nil
+	}
+	client, err := a.openRedis(a.opts.Servers.RedisAddrs)
+	if err != nil {
+		return nil, err
+	}
+	waker := redisstream.NewWaker(client, eventStream+".wake", relay.Wake)
+	a.stack.run("waker", waker.Run)
+	return waker.Wake, nil
+}
+
+// startJobs runs the jobs that maintain the outbox: with a scheduler in this process, or driven by an XXL-Job
+// administration server. Running both, or on several instances, does no harm.
+func (a *App) startJobs(relay *outbox.Relay) error {
+	e, store := &a.opts.Events, repository.NewOutbox(a.DB)
 	jobs := &outbox.Jobs{
-		Relay: relay, Maintenance: store, Log: a.log, PurgeAfter: opts.Events.OutboxKeep, Archive: opts.Events.OutboxArchive,
-		Instance:  instanceName(),
+		Relay: relay, Maintenance: store, Log: a.log, PurgeAfter: e.OutboxKeep, Archive: e.OutboxArchive,
+		Instance:  processName(),
 		Reconcile: []outbox.Reconcile{{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}}},
 	}
-	if opts.Events.notify() {
+	if e.notify() {
 		jobs.Reconcile = append(jobs.Reconcile, outbox.Reconcile{Consumer: notificationGroup})
 	}
-	if opts.Events.AlertWebhook != "" {
-		hook, err := webhook.New(opts.Events.AlertWebhook)
+	if e.AlertWebhook != "" {
+		hook, err := webhook.New(e.AlertWebhook)
 		if err != nil {
-			return nil, fmt.Errorf("--alert-webhook: %w", err)
+			return fmt.Errorf("--alert-webhook: %w", err)
 		}
 		jobs.Alert = func(ctx context.Context, a outbox.Alert) error { return hook.Post(ctx, "", a) }
 	}
-	wake = relay.Wake
-	if opts.Events.WakeOthers {
-		client, err := openRedisClient(opts, opts.Servers.RedisAddrs, &a.stack)
-		if err != nil {
-			return nil, err
-		}
-		waker := redisstream.NewWaker(client, eventStream+".wake", relay.Wake)
-		a.stack.run("waker", waker.Run)
-		wake = waker.Wake
+	if len(e.XXLJobAdmins) > 0 {
+		return a.startXXLJob(jobs.List())
 	}
-	return wake, a.schedule(opts, jobs)
+	return a.schedule(jobs.List())
 }
 
-// schedule runs the jobs: by a scheduler in this process, or by an XXL-Job administration server. Both on several
-// instances at once does no harm.
-func (a *App) schedule(opts *Options, jobs *outbox.Jobs) error {
-	if len(opts.Events.XXLJobAdmins) > 0 {
-		return a.startXXLJob(opts, jobs)
-	}
+func processName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// schedule runs the jobs in this process.
+func (a *App) schedule(jobs []outbox.Job) error {
 	scheduler, err := gocron.NewScheduler()
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)
@@ -108,20 +125,46 @@ func (a *App) schedule(opts *Options, jobs *outbox.Jobs) error {
 		cancel()
 		return scheduler.Shutdown()
 	})
-	for _, job := range jobs.List() {
-		_, err := scheduler.NewJob(gocron.DurationJob(job.Every), gocron.NewTask(func() {
-			did, err := job.Run(ctx)
-			switch {
-			case err != nil && ctx.Err() == nil:
-				a.log.Warn("a job failed; it runs again at its next turn", "job", job.Name, "error", err)
-			case did != "":
-				a.log.Debug("job", "job", job.Name, "did", did)
-			}
-		}), gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithName(job.Name))
+	for _, job := range jobs {
+		_, err := scheduler.NewJob(gocron.DurationJob(job.Every), gocron.NewTask(func() { a.runJob(ctx, job) }),
+			gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithName(job.Name))
 		if err != nil {
 			return fmt.Errorf("schedule %s: %w", job.Name, err)
 		}
 	}
 	scheduler.Start()
+	return nil
+}
+
+func (a *App) runJob(ctx context.Context, job outbox.Job) {
+	did, err := job.Run(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		a.log.Warn("a job failed; it runs again when it is next due", "job", job.Name, "error", err)
+	case did != "":
+		a.log.Debug("job", "job", job.Name, "did", did)
+	}
+}
+
+// startXXLJob serves the executor of the jobs at an address of its own, and registers it at the administration servers.
+func (a *App) startXXLJob(jobs []outbox.Job) error {
+	e := &a.opts.Events
+	listener, err := net.Listen("tcp", e.XXLJobListen)
+	if err != nil {
+		return fmt.Errorf("--xxl-job-listen: %w", err)
+	}
+	address := e.XXLJobAddress
+	if address == "" {
+		address = "http://" + listener.Addr().String()
+	}
+	executor, err := xxljob.New(xxljob.Config{
+		Admins: e.XXLJobAdmins, AppName: e.XXLJobApp, Address: address, Token: e.XXLJobToken, Jobs: jobs, Log: a.log,
+	})
+	if err != nil {
+		_ = listener.Close()
+		return fmt.Errorf("xxl-job: %w", err)
+	}
+	a.serveUntilClose("xxl-job server", listener, &http.Server{Handler: executor, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second})
+	a.stack.run("xxl-job executor", executor.Run)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -14,58 +13,74 @@ import (
 	"seckill/repository"
 	"seckill/repository/ids/redisids"
 	"seckill/repository/ids/zkids"
+	"seckill/repository/lock/redislock"
 	"seckill/service/idgen"
 )
 
-// openIDs starts the generator that the options name.
-func openIDs(ctx context.Context, opts *Options, b backends, m *metrics, log *slog.Logger, s *stack) (idgen.Generator, error) {
-	ids, err := newIDs(ctx, opts, b, m, &idLog{metrics: m, log: log}, s)
+// idClock is the clock that order ids take the time from. A drill replaces it; see clock_set.go.
+var idClock = idgen.SystemClock
+
+// redisIDKey is where Redis counts ids.
+const redisIDKey = "ids:seckill"
+
+// openIDs starts the id generator of the options.
+func (a *App) openIDs(ctx context.Context, b backends) (idgen.Generator, error) {
+	ids, err := a.newIDs(ctx, b)
 	if errors.Is(err, idgen.ErrCounterLost) {
-		err = fmt.Errorf("%w; if you know why, `seckill ids restore` goes on above what was given away", err)
+		err = fmt.Errorf("%w; if you know why, `seckill ids restore` continues above all ids that were given away", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("order ids: %w", err)
 	}
-	s.onClose("order ids", ids.Close)
+	a.stack.onClose("order ids", ids.Close)
 	return ids, nil
 }
 
-func newIDs(ctx context.Context, opts *Options, b backends, m *metrics, observe idgen.Observer, s *stack) (idgen.Generator, error) {
-	switch opts.IDs.IDs {
+func (a *App) newIDs(ctx context.Context, b backends) (idgen.Generator, error) {
+	ranges := a.DB.IDRanges(repository.OrderIDs)
+	switch a.opts.IDs.IDs {
 	case "leaf":
-		return watchSegment(m)(idgen.NewSegment(ctx, b.db.IDRanges(repository.OrderIDs), idgen.WithSegmentObserver(observe)))
+		return a.newSegment(ctx, ranges)
 	case "redis-segment":
-		store := redisids.New(b.redis, redisIDKey, b.db.IDRanges(repository.OrderIDs))
-		return watchSegment(m)(idgen.NewSegment(ctx, store, idgen.WithLoadAt(0.75), idgen.WithSegmentObserver(observe)))
+		return a.newSegment(ctx, redisids.New(b.redis, redisIDKey, ranges), idgen.WithLoadAt(0.75))
 	}
-	host, _ := os.Hostname() // only to tell people whose lease it is
-	leases, err := openLeases(ctx, opts, b, s)
+	leases, err := a.openLeases(ctx)
 	if err != nil {
 		return nil, err
 	}
-	snowflake, err := idgen.NewSnowflake(ctx, leases, idgen.WithOwner(host), idgen.WithObserver(observe),
-		idgen.WithDataCenter(opts.IDs.DataCenter), idgen.WithClock(idClock()))
+	host, _ := os.Hostname() // tells people whose lease it is
+	snowflake, err := idgen.NewSnowflake(ctx, leases, idgen.WithOwner(host), idgen.WithObserver(a.observer),
+		idgen.WithDataCenter(a.opts.IDs.DataCenter), idgen.WithClock(idClock()))
 	if err != nil {
 		return nil, err
 	}
-	m.watchSnowflake(snowflake)
+	a.observer.addSnowflake(snowflake)
 	return snowflake, nil
 }
 
+func (a *App) newSegment(ctx context.Context, store idgen.RangeStore, options ...idgen.SegmentOption) (idgen.Generator, error) {
+	segment, err := idgen.NewSegment(ctx, store, append(options, idgen.WithSegmentObserver(a.observer))...)
+	if err != nil {
+		return nil, err
+	}
+	a.observer.addSegment(segment)
+	return segment, nil
+}
+
 // openLeases opens the store of worker ids: the database, or ZooKeeper.
-func openLeases(ctx context.Context, opts *Options, b backends, s *stack) (idgen.LeaseStore, error) {
-	if opts.IDs.WorkerLeases == "database" {
-		return b.db.WorkerLeases(), nil
+func (a *App) openLeases(ctx context.Context) (idgen.LeaseStore, error) {
+	if a.opts.IDs.WorkerLeases == "database" {
+		return a.DB.WorkerLeases(), nil
 	}
 	const session = 10 * time.Second // leases do not depend on it
-	conn, events, err := zk.Connect(opts.Servers.ZooKeeperAddrs, session, zk.WithLogInfo(false), zk.WithLogger(noLog{}))
+	conn, events, err := zk.Connect(a.opts.Servers.ZooKeeperAddrs, session, zk.WithLogInfo(false), zk.WithLogger(noLog{}))
 	if err != nil {
 		return nil, fmt.Errorf("--zookeeper-addrs: %w", err)
 	}
-	s.onClose("zookeeper", func(context.Context) error { conn.Close(); return nil })
+	a.stack.onClose("zookeeper", func(context.Context) error { conn.Close(); return nil })
 	ctx, cancel := context.WithTimeout(ctx, session)
 	defer cancel()
-	for conn.State() != zk.StateHasSession { // a first attempt to connect may fail where the next one gets through
+	for conn.State() != zk.StateHasSession { // the first connection may fail and the next succeed
 		select {
 		case <-events:
 		case <-ctx.Done():
@@ -75,64 +90,26 @@ func openLeases(ctx context.Context, opts *Options, b backends, s *stack) (idgen
 	return zkids.New(conn, "/seckill/ids", zk.WorldACL(zk.PermAll)), nil
 }
 
-// noLog keeps the client from the standard logger; its errors come back from its calls.
+// noLog keeps the ZooKeeper client from writing to the standard logger; its calls return the errors.
 type noLog struct{}
 
 func (noLog) Printf(string, ...any) {}
 
-// redisIDKey is where Redis counts.
-const redisIDKey = "ids:seckill"
-
-// idLog writes down what a generator meets. A failure that is tried again every second is told once.
-type idLog struct {
-	*metrics
-	log     *slog.Logger
-	failing atomic.Bool
-}
-
-func (l *idLog) IDEvent(e idgen.Event) {
-	l.idEvent(e)
-	l.meter.IDs(e)
-	switch e.Kind {
-	case idgen.LeaseRenewed, idgen.SegmentLoaded:
-		if l.failing.Swap(false) {
-			l.log.Info("order ids: their store is back")
-		}
-	case idgen.LeaseAcquired:
-		l.failing.Store(false)
-		l.log.Info("order ids: a worker id was leased", "worker", e.Worker)
-	case idgen.LeaseFailed, idgen.SegmentFailed:
-		if errors.Is(e.Err, context.Canceled) {
-			return // the generator is being closed; time-outs are another error
-		}
-		if !l.failing.Swap(true) {
-			l.log.Error("order ids: their store is away; those at hand are used up meanwhile", "error", e.Err)
-		}
-	case idgen.LeaseLost:
-		l.log.Error("order ids: the worker id is lost; no orders until there is another", "error", e.Err)
-	case idgen.WorkerSwitched:
-		l.log.Warn("order ids: went over to the other worker id of the pair", "worker", e.Worker, "ahead", e.Step)
-	default:
-		l.log.Warn("order ids: the clock went back", "event", e.Kind.String(), "by", e.Step)
-	}
-}
-
-// RestoreIDs raises Redis's counter of ids to what the database knows to be given away, and returns where it stands.
-func RestoreIDs(ctx context.Context, servers Servers, log *slog.Logger) (at int64, err error) {
+// RestoreIDs raises Redis's counter of ids to the highest number that the database knows was given away, and returns the
+// counter.
+func RestoreIDs(ctx context.Context, servers Servers, log *slog.Logger) (counter int64, err error) {
 	if servers.Embedded() || len(servers.RedisAddrs) == 0 {
 		return 0, errors.New("--mysql-dsn and --redis-addrs are needed: the record is in one, the counter in the other")
 	}
-	opts := Options{Servers: servers, IDs: IDs{IDs: "redis-segment"}}
-	var opened stack
-	defer func() { err = errors.Join(err, opened.close(context.WithoutCancel(ctx))) }()
-	db, err := OpenDatabase(ctx, &opts, log)
+	db, err := OpenDatabase(ctx, &Options{Servers: servers}, log)
 	if err != nil {
 		return 0, err
 	}
-	opened.onClose("database", func(context.Context) error { return db.Close() })
-	client, err := openRedis(&opts, servers.RedisAddrs, &opened)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	client, err := redislock.NewClient(servers.RedisConfig(servers.RedisAddrs))
 	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, client.Close()) }()
 	return redisids.New(client, redisIDKey, db.IDRanges(repository.OrderIDs)).Restore(ctx)
 }

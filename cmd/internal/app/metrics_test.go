@@ -1,7 +1,9 @@
 package app
 
 import (
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -166,8 +168,8 @@ func TestMetricsCount(t *testing.T) {
 	}
 }
 
-// The books show what the database holds, and that it does not balance if it does not.
-func TestBooks(t *testing.T) {
+// Metrics of the stock check show what the database holds.
+func TestStockCheck(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		shop := open(t, optionsFor(t, target, ""))
 		admin := newBuyer(t, fast, shop.URL(), 1, token.Admin)
@@ -175,14 +177,14 @@ func TestBooks(t *testing.T) {
 		user := newBuyer(t, fast, shop.URL(), 2, token.User)
 		user.place(voucher).mustBe(t, "201")
 		m := newMetrics()
-		k := bookkeeper{db: shop.DB, metrics: m, log: shop.log}
-		if err := k.read(t.Context()); err != nil {
+		check := stockCheck{db: shop.DB, observer: &observer{metrics: m, log: shop.log}}
+		if err := errors.Join(check.readOutbox(t.Context()), check.readUnits(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		text := written(t, m)
 		for series, want := range map[string]string{
 			`seckill_units{state="total"}`: "3", `seckill_units{state="stock"}`: "2", `seckill_units{state="live"}`: "1",
-			`seckill_oversold_units`: "0", `seckill_unaccounted_units`: "0",
+			`seckill_oversold_units`: "0", `seckill_unaccounted_units`: "0", `seckill_books_failures_total`: "0",
 		} {
 			if got := metric(text, series); got != want {
 				t.Errorf("%s is %q, want %s", series, got, want)
@@ -201,21 +203,21 @@ func written(t *testing.T, m *metrics) string {
 
 // Many report at once while somebody reads.
 func TestMetricsInParallel(t *testing.T) {
-	m := newMetrics()
+	m := &observer{metrics: newMetrics(), log: slog.New(slog.DiscardHandler)}
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for n := range 200 {
-				m.request(http.MethodGet, "/r"+strings.Repeat("x", n%5), 200+i, time.Millisecond)
-				orderMetrics{m}.Answered(service.CodeSoldOut, time.Millisecond)
-				orderMetrics{m}.Answered("unheard of", time.Millisecond)
-				m.locked(lock.Granted, time.Millisecond)
+				m.Request(http.MethodGet, "/r"+strings.Repeat("x", n%5), 200+i, time.Millisecond)
+				m.Answered(service.CodeSoldOut, time.Millisecond)
+				m.Answered("unheard of", time.Millisecond)
+				m.Locked(lock.Granted, time.Millisecond)
 			}
 		})
 	}
 	wg.Go(func() { _, _ = m.registry.Gather() })
 	wg.Wait()
-	text, requests := written(t, m), 0
+	text, requests := written(t, m.metrics), 0
 	for name := range series(text) {
 		if strings.HasPrefix(name, "seckill_http_requests_total{") {
 			n, err := strconv.Atoi(metric(text, name))
@@ -234,14 +236,14 @@ func TestMetricsInParallel(t *testing.T) {
 }
 
 func BenchmarkMetricsOfAnOrder(b *testing.B) {
-	m := newMetrics()
+	m := &observer{metrics: newMetrics(), log: slog.New(slog.DiscardHandler)}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			m.locked(lock.Granted, time.Millisecond)
-			orderMetrics{m}.Waiting(1)
-			orderMetrics{m}.Answered("", time.Millisecond)
-			m.request(http.MethodPost, "/api/v1/orders", 201, time.Millisecond)
+			m.Locked(lock.Granted, time.Millisecond)
+			m.Waiting(1)
+			m.Answered("", time.Millisecond)
+			m.Request(http.MethodPost, "/api/v1/orders", 201, time.Millisecond)
 		}
 	})
 }

@@ -1,5 +1,3 @@
-// Package app is the composition root: it turns options into a running shop and back into nothing. All wiring is here,
-// once, in the order in which things depend on each other; whatever is acquired registers its release on the spot.
 package app
 
 import (
@@ -7,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"seckill/cmd/internal/tracing"
 	"seckill/handler"
 	"seckill/handler/token"
 	"seckill/repository/lock/redislock"
-	"seckill/service"
 )
 
 // Options are the settings of a shop, as flags and as SECKILL_* variables. Without any, the shop is embedded: it needs
@@ -28,7 +26,7 @@ type Options struct {
 	Shutdown Shutdown `embed:"" group:"Shutdown"`
 }
 
-// Servers say where the shop keeps things.
+// Servers says where the shop stores its data.
 type Servers struct {
 	MySQLDSN   string `name:"mysql-dsn" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"MySQL 8.4+ or MariaDB 10.6+. Without it everything is embedded."`
 	MySQLConns int    `name:"mysql-conns" default:"32" help:"Most connections to the database."`
@@ -45,7 +43,7 @@ type Servers struct {
 	RedisDB               int      `name:"redis-db" default:"0" help:"Number of the database; not for a cluster."`
 }
 
-// Embedded tells whether the shop brings its own database.
+// Embedded reports whether the shop brings its own database.
 func (s *Servers) Embedded() bool { return s.MySQLDSN == "" }
 
 // RedisConfig returns how to connect to the Redis servers at addrs.
@@ -56,7 +54,7 @@ func (s *Servers) RedisConfig(addrs []string) redislock.Config {
 	}
 }
 
-// Lock says what stands in front of the database.
+// Lock chooses the lock in front of the database.
 type Lock struct {
 	Lock         string        `enum:"none,redis,redlock,zookeeper" default:"redis" help:"Lock in front of the database: ${enum}. The orders are right with any of them."`
 	RedlockAddrs []string      `placeholder:"HOST:6379,…" help:"Three to nine independent Redis servers, for --lock=redlock."`
@@ -67,14 +65,14 @@ type Lock struct {
 	LockTimeout  time.Duration `default:"250ms" help:"How long an order waits for the lock's servers to answer."`
 }
 
-// IDs say where the ids of orders come from.
+// IDs chooses where the ids of orders come from.
 type IDs struct {
 	IDs          string `name:"ids" enum:"snowflake,leaf,redis-segment" default:"snowflake" help:"Ids of orders: ${enum}."`
 	WorkerLeases string `enum:"database,zookeeper" default:"database" help:"Where instances lease the worker ids of their snowflakes: ${enum}."`
 	DataCenter   int    `default:"0" help:"Data centre of the snowflake ids, from 0 to 31."`
 }
 
-// Commit says how orders get into the database.
+// Commit says how orders are written to the database.
 type Commit struct {
 	CommitBatchMax    int           `default:"256" help:"Most orders in one transaction. 1 is the classic pattern, for comparison."`
 	CommitConcurrency int           `default:"16" help:"Most transactions that place orders at the same time."`
@@ -83,7 +81,38 @@ type Commit struct {
 	ExpireEvery       time.Duration `default:"1s" help:"How often unpaid orders are looked for."`
 }
 
-// API says how the shop is reached, and by whom.
+// Events says how events about orders get to consumers.
+type Events struct {
+	Carrier  `embed:""`
+	Delivery `embed:""`
+}
+
+// Carrier chooses the broker and the consumers. A process that only consumes needs no more.
+type Carrier struct {
+	Broker        string   `enum:"inproc,redis,rabbitmq,kafka,rocketmq" default:"inproc" help:"What carries events to consumers: ${enum}."`
+	AMQPURL       string   `name:"amqp-url" placeholder:"amqp://USER:PASS@HOST:5672/" help:"RabbitMQ, for --broker=rabbitmq."`
+	KafkaAddrs    []string `placeholder:"HOST:9092,…" help:"Kafka, for --broker=kafka."`
+	RocketMQAddrs []string `name:"rocketmq-addrs" placeholder:"HOST:9876,…" help:"Name servers of RocketMQ, for --broker=rocketmq."`
+	Notify        bool     `help:"Log a notification of each change of an order. Costs a transaction for each."`
+	NotifyWebhook string   `placeholder:"URL" help:"Send the notifications there too."`
+}
+
+// Delivery says how a shop hands events to the broker, and how long it keeps them.
+type Delivery struct {
+	Consume       bool          `default:"true" negatable:"" help:"Run the consumers in this process too."`
+	WakeOthers    bool          `help:"Wake the relays of other instances too, by Redis publish/subscribe, after each commit."`
+	OutboxBatch   int           `default:"100" help:"Events that the relay claims and publishes together."`
+	OutboxKeep    time.Duration `default:"168h" help:"How long sent events are kept."`
+	OutboxArchive bool          `help:"Move them to a table of their own then, instead of deleting them."`
+	AlertWebhook  string        `placeholder:"URL" help:"Gets an alert as JSON when events stay unsent or were given up."`
+	XXLJobAdmins  []string      `name:"xxl-job-admins" placeholder:"URL,…" help:"XXL-Job administration servers that run the jobs, instead of this process's scheduler."`
+	XXLJobApp     string        `name:"xxl-job-app" default:"seckill" help:"Name of the executor at XXL-Job."`
+	XXLJobListen  string        `name:"xxl-job-listen" default:"127.0.0.1:9999" placeholder:"HOST:PORT" help:"Where the executor listens."`
+	XXLJobAddress string        `name:"xxl-job-address" placeholder:"URL" help:"Where the administration server reaches it; default: http:// and where it listens."`
+	XXLJobToken   string        `name:"xxl-job-token" placeholder:"SECRET" help:"Access token, the same on both sides."`
+}
+
+// API says where the shop is served, and to whom.
 type API struct {
 	Listen         string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve at. Port 0 takes a free one."`
 	JWTKey         string   `name:"jwt-key" placeholder:"SECRET" help:"Key that signs tokens, at least 32 bytes. Embedded, one is made and kept in the data directory."`
@@ -94,7 +123,13 @@ type API struct {
 	Metrics        bool     `default:"true" negatable:"" help:"Serve Prometheus metrics at /metrics."`
 }
 
-// Log says what is written about.
+// Board says who may watch the live board.
+type Board struct {
+	Board        string `enum:"auto,public,admin,off" default:"auto" help:"Who may watch the live board at /board: ${enum}. auto: the public in embedded mode, else admins."`
+	BoardViewers int    `default:"500" help:"Most who may watch it at the same time."`
+}
+
+// Log says what is logged.
 type Log struct {
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
 	LogFormat string `enum:"text,json" default:"text" help:"Format of the log: ${enum}."`
@@ -102,13 +137,19 @@ type Log struct {
 	AccessLog int    `default:"20" help:"Most requests a second that are logged one by one; -1: all."`
 }
 
-// Shutdown says how the shop goes.
+// Trace says whether requests are traced, and where traces go.
+type Trace struct {
+	Endpoint string   `name:"traces" placeholder:"URL" help:"Send OpenTelemetry traces to this collector by OTLP/HTTP, such as http://127.0.0.1:4318. Off by default; OTEL_* variables say the rest."`
+	Ratio    *float64 `name:"trace-ratio" placeholder:"0…1" help:"How many of the requests that come without a trace start one. Default: all, or as OTEL_TRACES_SAMPLER says."`
+}
+
+// Shutdown says how the shop ends.
 type Shutdown struct {
 	DrainDelay      time.Duration `default:"0s" help:"How long to go on serving after readiness fails, so that load balancers notice: the interval of their probes."`
 	ShutdownTimeout time.Duration `default:"20s" help:"How long a shutdown may take until it is cut short."`
 }
 
-// Validate names the first option that cannot be, and the way out. kong calls it.
+// Validate returns an error that names the first invalid option and what to do. kong calls it.
 func (o *Options) Validate() error {
 	s, c := &o.Servers, &o.Commit
 	switch {
@@ -142,16 +183,78 @@ func (o *Options) Validate() error {
 		return errors.New("--expire-every must be at least 10ms, --lock-lease, --lock-session and --shutdown-timeout 1s, --lock-timeout 1ms")
 	case o.Shutdown.DrainDelay < 0 || o.Shutdown.DrainDelay > o.Shutdown.ShutdownTimeout/2:
 		return errors.New("--drain-delay must be at most half of --shutdown-timeout: the other half is for what is in hand")
+	case o.Board.BoardViewers < 1:
+		return errors.New("--board-viewers must be at least 1; to have no board, say --board=off")
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
 		return errors.New("--user-rate and --address-rate must not be negative")
 	}
-	return errors.Join(o.validateEvents(), o.validateBoard(), o.Trace.validate())
+	return errors.Join(o.validateEvents(), o.Trace.validate())
 }
 
 // maxBatch keeps a batch well below SQLite's limit of 32,766 parameters and below a packet of MySQL.
 const maxBatch = 2000
 
-func (o *Options) lockScope() service.LockScope { return service.LockScope(o.Lock.LockScope) }
+func (c *Carrier) validate(s *Servers) error {
+	switch {
+	case c.Broker != "inproc" && s.Embedded():
+		return fmt.Errorf("--broker=%s needs --mysql-dsn: consumers elsewhere could not reach an embedded database", c.Broker)
+	case c.Broker == "redis" && len(s.RedisAddrs) == 0:
+		return errors.New("--broker=redis needs --redis-addrs")
+	case c.Broker == "rabbitmq" && c.AMQPURL == "":
+		return errors.New("--broker=rabbitmq needs --amqp-url")
+	case c.Broker == "kafka" && len(c.KafkaAddrs) == 0:
+		return errors.New("--broker=kafka needs --kafka-addrs")
+	case c.Broker == "rocketmq" && len(c.RocketMQAddrs) == 0:
+		return errors.New("--broker=rocketmq needs --rocketmq-addrs")
+	}
+	return nil
+}
+
+func (o *Options) validateEvents() error {
+	e, s := &o.Events, &o.Servers
+	if err := e.Carrier.validate(s); err != nil {
+		return err
+	}
+	switch {
+	case e.Broker == "inproc" && !e.Consume:
+		return errors.New("--no-consume needs a --broker that others can reach: with inproc nobody would get the events")
+	case e.WakeOthers && len(s.RedisAddrs) == 0:
+		return errors.New("--wake-others needs --redis-addrs")
+	case e.OutboxBatch < 1 || e.OutboxBatch > maxBatch:
+		return fmt.Errorf("--outbox-batch must be from 1 to %d", maxBatch)
+	case e.OutboxKeep < time.Hour:
+		return errors.New("--outbox-keep must be at least 1h")
+	case len(e.XXLJobAdmins) > 0 && e.XXLJobToken == "":
+		return errors.New("--xxl-job-admins needs --xxl-job-token: anybody could run the jobs without one")
+	}
+	return nil
+}
+
+func (t *Trace) validate() error {
+	if t.Endpoint != "" {
+		if err := tracing.CheckEndpoint(t.Endpoint); err != nil {
+			return fmt.Errorf("--traces: %w", err)
+		}
+	}
+	if t.Ratio != nil && !(*t.Ratio >= 0 && *t.Ratio <= 1) { // written so that it refuses NaN
+		return errors.New("--trace-ratio must be from 0 to 1")
+	}
+	return nil
+}
+
+// groups returns the consumer groups that get events.
+func (c *Carrier) groups() []string {
+	if c.notify() {
+		return []string{pointsGroup, notificationGroup}
+	}
+	return []string{pointsGroup}
+}
+
+func (c *Carrier) notify() bool { return c.Notify || c.NotifyWebhook != "" }
+
+func (o *Options) boardAdminOnly() bool {
+	return o.Board.Board == "admin" || o.Board.Board == "auto" && !o.Servers.Embedded()
+}
 
 func rate(perSecond float64) handler.Rate {
 	return handler.Rate{PerSecond: perSecond, Burst: max(1, int(perSecond))}

@@ -1,9 +1,9 @@
 package board
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,7 +15,7 @@ import (
 
 // told lists the events of some kinds, as "kind what".
 func told(b *Board, kinds ...Kind) (list []string) {
-	events, _ := b.cfg.Meter.line.after(0)
+	events := b.events.between(0, math.MaxInt64)
 	for _, e := range events {
 		if slices.Contains(kinds, e.Kind) {
 			list = append(list, string(e.Kind)+" "+e.What)
@@ -45,9 +45,9 @@ func TestWhatHappensToASale(t *testing.T) {
 		mustTell(t, told(b, sale...))
 		time.Sleep(time.Minute)
 		mustTell(t, told(b, sale...), "sale-opened voucher 2")
-		events, _ := b.cfg.Meter.line.after(0)
-		if i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == SaleOpened }); events[i].At != b.cfg.Meter.line.since(opens) {
-			t.Errorf("opened at %d, the line says %d", b.cfg.Meter.line.since(opens), events[i].At)
+		events := b.events.between(0, math.MaxInt64)
+		if i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == SaleOpened }); events[i].At != b.events.since(opens) {
+			t.Errorf("opened at %d, the line says %d", b.events.since(opens), events[i].At)
 		}
 
 		shop.put(voucher(2, 0, 100, opens))
@@ -82,11 +82,17 @@ func TestFocus(t *testing.T) {
 		}
 		b := newBoard(shop, nil)
 		run(t, b)
-		orders := b.cfg.Meter.WatchOrders(placesAll{})
-		buy := func(id idgen.ID, n int) { orders.Place(t.Context(), id, make([]*service.Placement, n)) }
+		time.Sleep(time.Second)
+		buy := func(id idgen.ID, n int64) {
+			shop.change(func() {
+				v := shop.vouchers[id]
+				v.Placed += n
+				shop.vouchers[id] = v
+			})
+		}
 		focus := func() idgen.ID {
 			time.Sleep(6 * time.Second)
-			return b.shop.view.Load().vouchers[0].ID
+			return viewOf(b).vouchers[0].ID
 		}
 		if got := focus(); got != 20 {
 			t.Errorf("without orders it is about %s", got)
@@ -108,22 +114,16 @@ func TestFocus(t *testing.T) {
 		if got := focus(); got != 5 {
 			t.Errorf("5 sells far better, it is about %s", got)
 		}
-		for id := range idgen.ID(20) { // only so many are remembered
-			buy(id+1, 1)
-		}
-		if n := len(b.cfg.Meter.sales.hot); n != activeVouchers {
-			t.Errorf("%d vouchers are remembered", n)
+		if n := len(viewOf(b).vouchers); n != shownVouchers {
+			t.Errorf("%d vouchers are shown", n)
 		}
 	})
 }
 
-// placesAll places every order.
-type placesAll struct{ service.OrderStore }
-
-func (placesAll) Place(_ context.Context, _ idgen.ID, batch []*service.Placement) {
-	for i := range batch {
-		batch[i] = &service.Placement{}
-	}
+func viewOf(b *Board) shopView {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.view
 }
 
 func TestInstancesComeAndGo(t *testing.T) {
@@ -149,7 +149,7 @@ func TestInstancesComeAndGo(t *testing.T) {
 		one := service.Instance{Name: "one", Report: text(report{Began: 5, OrderRate: 7})}
 		others(one, service.Instance{Name: "odd", Report: []byte("not what we know")})
 		mustTell(t, told(b, kinds...), "instance-came one", "instance-came odd", "instance-went was here")
-		if got := b.shop.view.Load().instances; len(got) != 3 || !got[0].Self || got[1].OrderRate != 7 || got[2].Name != "odd" {
+		if got := viewOf(b).instances; len(got) != 3 || !got[0].Self || got[1].OrderRate != 7 || got[2].Name != "odd" {
 			t.Errorf("instances %+v", got)
 		}
 		silent := one
@@ -182,13 +182,13 @@ func TestDatabaseAway(t *testing.T) {
 		shop.change(func() { shop.broken = nil })
 		time.Sleep(5 * time.Second)
 		shop.change(func() { shop.hangs = true })
-		busyShop(b, askTimeout+2*time.Second)
+		busyShop(b, pollTimeout+2*time.Second)
 		synctest.Wait()
 		got := w.read(t, seen{})
 		if mustKnow(t, b, got); got.Figures["database_away"] != 1 || got.Figures["stock"] != 5 {
 			t.Errorf("away %d, stock %d", got.Figures["database_away"], got.Figures["stock"])
 		}
-		if got.Changes < 150 {
+		if got.Changes < 50 {
 			t.Errorf("only %d changes came", got.Changes)
 		}
 		mustTell(t, told(b, DatabaseAway, DatabaseBack), "database-away ", "database-back ", "database-away ")
