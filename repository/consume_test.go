@@ -23,10 +23,10 @@ func effects(t *testing.T, db *DB, order idgen.ID) (n int) {
 	return n
 }
 
-// A hundred deliveries of one event wait for the record of a first one, which is rolled back. They all go for the
-// record at the same moment then, which is where InnoDB finds deadlocks. A victim that took this for "taken before"
-// would be acknowledged, and the event be lost when the survivor fails: so the first three that get through die.
-func TestHundredDeliveriesHaveOneEffect(t *testing.T) {
+// A hundred deliveries of one event wait for the record of a first one, which is rolled back. Then all of them insert the
+// record at the same moment, and InnoDB detects deadlocks. If the victim of a deadlock were treated as a duplicate, it
+// would be acknowledged, and the event would be lost when the survivor fails. So the first three survivors fail.
+func TestConsumed_HundredDeliveriesHaveOneEffect(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db := openRaw(t, target, PoolOptions{MaxOpen: 110})
 		if _, err := db.Migrate(t.Context()); err != nil {
@@ -76,7 +76,7 @@ func waitForWaiters(t *testing.T, db *DB, want int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than lockWait
 	defer cancel()
 	for n := 0; n < want; {
-		time.Sleep(150 * time.Millisecond) // InnoDB shows the same picture to whoever looks again within 100 ms
+		time.Sleep(150 * time.Millisecond) // InnoDB caches this table for 100 ms
 		err := db.session(ctx).Raw(`SELECT COUNT(*) FROM information_schema.innodb_trx t
 			JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
 			WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()`).Scan(&n).Error
@@ -86,7 +86,7 @@ func waitForWaiters(t *testing.T, db *DB, want int) {
 	}
 }
 
-func TestBookPoints(t *testing.T) {
+func TestConsumed_BookPoints(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
 		c := NewConsumed(db)

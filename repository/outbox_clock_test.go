@@ -14,15 +14,15 @@ import (
 	"seckill/service/outbox"
 )
 
-// No time of the application gets into a statement of the outbox, so its clock cannot matter, however wrong it is: what
-// is due, leased, old or late is the database's word. A clock that was wrong by ten minutes would show as a time or as
-// a number of milliseconds that is near now.
-func TestOutboxKnowsNoClockButTheDatabases(t *testing.T) {
+// No statement of the outbox contains a time of the application, so a wrong application clock does not matter: the
+// database decides what is due, leased or old. A time of the application would show as a date or as a number of
+// milliseconds near now.
+func TestOutbox_UsesDatabaseClockOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, sequence(1, 20)...)
-		heard := eavesdrop(db)
+		recorded := recordStatements(db)
 		ctx := t.Context()
 		first := claim(t, o, outbox.Claim{Limit: 8, Lease: time.Minute})
 		must := func(what string, err error) {
@@ -45,52 +45,46 @@ func TestOutboxKnowsNoClockButTheDatabases(t *testing.T) {
 		must("retry", err)
 		_, err = o.Purge(ctx, time.Minute, 10, true)
 		must("purge", err)
-		// Negative control: a statement that carries one is heard.
+		// Negative control: a statement with a time of the application is recorded.
 		must("control", db.gorm.Exec("UPDATE outbox_event SET updated_at = ? WHERE event_id = 1", time.Now()).Error)
-		heard.mu.Lock()
-		defer heard.mu.Unlock()
-		if n := len(heard.suspects); n == 0 {
+		recorded.mu.Lock()
+		defer recorded.mu.Unlock()
+		if n := len(recorded.suspects); n == 0 {
 			t.Error("a time of the application was not noticed")
 		} else {
-			heard.suspects = heard.suspects[:n-1]
+			recorded.suspects = recorded.suspects[:n-1]
 		}
-		if heard.statements < 10 {
-			t.Fatalf("%d statements were heard, which cannot be all", heard.statements)
+		if recorded.count < 10 {
+			t.Fatalf("%d statements were recorded, which cannot be all", recorded.count)
 		}
-		for _, s := range heard.suspects {
+		for _, s := range recorded.suspects {
 			t.Errorf("a time of the application: %s", s)
 		}
 	})
 }
 
-// ear hears every statement of a DB, and keeps those that carry a time.
-type ear struct {
-	gorm.ConnPool
-	mu         *sync.Mutex
-	statements *int
-	suspects   *[]string
+// statements counts the statements of a DB, and keeps those that contain a time.
+type statements struct {
+	mu       sync.Mutex
+	count    int
+	suspects []string
 }
 
-type hearing struct {
-	mu         sync.Mutex
-	statements int
-	suspects   []string
-}
-
-func eavesdrop(db *DB) *hearing {
-	h := &hearing{}
-	pool := &eared{ear{db.sql, &h.mu, &h.statements, &h.suspects}, db.sql}
+// recordStatements makes the database record its statements from now on.
+func recordStatements(db *DB) *statements {
+	s := &statements{}
+	pool := &recordingPool{recordingConn{db.sql, s}, db.sql}
 	db.gorm.ConnPool, db.gorm.Statement.ConnPool = pool, pool
-	return h
+	return s
 }
 
 // aTime is a date, or milliseconds since 1970 in this century's first half.
 var aTime = regexp.MustCompile(`\b20\d\d-\d\d-\d\d|\b1[6-9]\d{11}\b|\b2[0-4]\d{11}\b`)
 
-func (e ear) note(query string, args []any) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	*e.statements++
+func (s *statements) record(query string, args []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
 	suspicious := aTime.MatchString(query)
 	for _, arg := range args {
 		switch v := arg.(type) {
@@ -101,47 +95,51 @@ func (e ear) note(query string, args []any) {
 		}
 	}
 	if suspicious {
-		*e.suspects = append(*e.suspects, query)
+		s.suspects = append(s.suspects, query)
 	}
 }
 
-func (e ear) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	e.note(query, args)
-	return e.ConnPool.ExecContext(ctx, query, args...)
+// recordingConn records the statements of a connection.
+type recordingConn struct {
+	gorm.ConnPool
+	statements *statements
 }
 
-func (e ear) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	e.note(query, args)
-	return e.ConnPool.QueryContext(ctx, query, args...)
+func (c recordingConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	c.statements.record(query, args)
+	return c.ConnPool.ExecContext(ctx, query, args...)
 }
 
-func (e ear) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	e.note(query, args)
-	return e.ConnPool.QueryRowContext(ctx, query, args...)
+func (c recordingConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	c.statements.record(query, args)
+	return c.ConnPool.QueryContext(ctx, query, args...)
 }
 
-// eared is the pool, whose transactions are heard as well.
-type eared struct {
-	ear
+func (c recordingConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	c.statements.record(query, args)
+	return c.ConnPool.QueryRowContext(ctx, query, args...)
+}
+
+// recordingPool is a pool that also records the statements of its transactions.
+type recordingPool struct {
+	recordingConn
 	db *sql.DB
 }
 
-func (p *eared) GetDBConn() (*sql.DB, error) { return p.db, nil }
+func (p *recordingPool) GetDBConn() (*sql.DB, error) { return p.db, nil }
 
-func (p *eared) BeginTx(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool, error) {
+func (p *recordingPool) BeginTx(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool, error) {
 	tx, err := p.db.BeginTx(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	inside := p.ear
-	inside.ConnPool = tx
-	return &earedTx{inside, tx}, nil
+	return &recordingTx{recordingConn{tx, p.statements}, tx}, nil
 }
 
-type earedTx struct {
-	ear
+type recordingTx struct {
+	recordingConn
 	tx *sql.Tx
 }
 
-func (t *earedTx) Commit() error   { return t.tx.Commit() }
-func (t *earedTx) Rollback() error { return t.tx.Rollback() }
+func (t *recordingTx) Commit() error   { return t.tx.Commit() }
+func (t *recordingTx) Rollback() error { return t.tx.Rollback() }

@@ -37,7 +37,7 @@ func count(t *testing.T, db *DB, what string, args ...any) (n int) {
 	return n
 }
 
-func TestHealth(t *testing.T) {
+func TestOutbox_Health(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, 1, 2, 3, 4)
@@ -56,7 +56,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-func TestPurge(t *testing.T) {
+func TestOutbox_Purge(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		for _, archive := range []bool{false, true} {
 			t.Run(fmt.Sprintf("archive=%v", archive), func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-func TestPurgesAtOnceCountEachRowOnce(t *testing.T) {
+func TestOutbox_ConcurrentPurgesCountRowsOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		const events = 3000
@@ -122,7 +122,7 @@ func TestPurgesAtOnceCountEachRowOnce(t *testing.T) {
 	})
 }
 
-func TestUnconsumed(t *testing.T) {
+func TestOutbox_Unconsumed(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, sequence(1, 6)...)
@@ -164,7 +164,7 @@ func TestOutbox_Admin(t *testing.T) {
 			t.Errorf("the failed one below 5: %+v (%v)", page, err)
 		}
 		if _, err := o.List(ctx, "lost", 0, 1); err == nil {
-			t.Error("listed a state that there is not")
+			t.Error("listed a state that does not exist")
 		}
 		if e, found, err := o.Show(ctx, 3); err != nil || !found || e.State != outbox.Sent || e.Key != 3 {
 			t.Errorf("event 3: %+v, %v (%v)", e, found, err)

@@ -13,8 +13,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// The later id is visible first: no watermark may step over the earlier one.
-func TestIDsCommittedOutOfOrder(t *testing.T) {
+// A later id is committed first. The claim must not skip the earlier one afterwards.
+func TestOutbox_ClaimIDsCommittedOutOfOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		slow := db.session(t.Context()).Begin()
@@ -35,9 +35,8 @@ func TestIDsCommittedOutOfOrder(t *testing.T) {
 	})
 }
 
-// Database time rules, whatever the session believes about time zones. (No Go time reaches a statement at all: Store
-// takes durations only.)
-func TestClaimInAnotherTimeZone(t *testing.T) {
+// The time zone of the session does not matter.
+func TestOutbox_ClaimInOtherTimeZone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, 1, 2)
@@ -56,7 +55,7 @@ func TestClaimInAnotherTimeZone(t *testing.T) {
 	})
 }
 
-func TestClaimsAtOnceAreDisjoint(t *testing.T) {
+func TestOutbox_ConcurrentClaimsAreDisjoint(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
 		const events, relays = 4000, 4
@@ -66,7 +65,7 @@ func TestClaimsAtOnceAreDisjoint(t *testing.T) {
 		got := [relays]int{}
 		var running sync.WaitGroup
 		for relay := range relays {
-			o := NewOutbox(db) // each as a process of its own
+			o := NewOutbox(db) // one for each relay, as in different processes
 			running.Go(func() {
 				for {
 					b, err := o.Claim(t.Context(), outbox.Claim{Limit: 50, Lease: time.Minute})
@@ -102,9 +101,9 @@ func TestClaimsAtOnceAreDisjoint(t *testing.T) {
 	})
 }
 
-// Relays that claim and mark in any order, beside transactions that insert: nobody pays an attempt for a deadlock, and
-// inserts do not wait for relays.
-func TestRelaysBesideInserters(t *testing.T) {
+// Relays claim and mark in any order while transactions insert. No event pays an attempt for a deadlock, and inserts do not
+// wait for relays.
+func TestOutbox_RelaysDoNotBlockInserts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
 		const events, batch = 6000, 30

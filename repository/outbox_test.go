@@ -17,7 +17,7 @@ import (
 	"seckill/service/outbox"
 )
 
-// openOutbox opens a migrated database for events that belong to no order, which an audit would object to.
+// openOutbox opens a migrated database for events without orders. It is not audited.
 func openOutbox(t *testing.T, target dbtest.Database) (*DB, *Outbox) {
 	t.Helper()
 	db := openRaw(t, target, PoolOptions{MaxOpen: 64})
@@ -27,7 +27,7 @@ func openOutbox(t *testing.T, target dbtest.Database) (*DB, *Outbox) {
 	return db, NewOutbox(db)
 }
 
-// appendTest appends events as an order's transaction does.
+// appendTest appends events in a transaction.
 func appendTest(t *testing.T, db *DB, events ...int64) {
 	t.Helper()
 	if err := appendNew(t.Context(), db, events...); err != nil {
@@ -41,7 +41,7 @@ func appendNew(ctx context.Context, db *DB, ids ...int64) error {
 	})
 }
 
-// appendNow is what the transactions of orders do.
+// appendNow appends events as the transactions of orders do.
 func appendNow(db *DB, tx *gorm.DB, events []event) error {
 	var now dbTime
 	if err := tx.Raw("SELECT " + db.dialect.now).Row().Scan(&now); err != nil {
@@ -85,7 +85,7 @@ func eventIDs(b outbox.Batch) (ids []int64) {
 	return ids
 }
 
-// state is a row as it stands.
+// state is the state of a row.
 type state struct {
 	Status, RetryCount int
 	Due                int64 // milliseconds from now
@@ -108,7 +108,7 @@ func within(ms int64, d time.Duration) bool {
 	return ms > d.Milliseconds()-10_000 && ms <= d.Milliseconds()
 }
 
-func TestOutboxRowThroughItsLife(t *testing.T) {
+func TestOutbox_StatesOfARow(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, 1, 2, 3, 4, 5)
@@ -147,7 +147,7 @@ func TestOutboxRowThroughItsLife(t *testing.T) {
 	})
 }
 
-func TestClaimCarriesTheEvent(t *testing.T) {
+func TestOutbox_ClaimReturnsWholeEvent(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		// Characters that need an escape in JSON or in SQL.
@@ -178,8 +178,8 @@ func TestClaimCarriesTheEvent(t *testing.T) {
 	})
 }
 
-// A claim that outlived its lease decides nothing any more, except that what was sent was sent.
-func TestLateVerdicts(t *testing.T) {
+// After its lease has ended, a claim cannot mark rows any more, except as sent.
+func TestOutbox_LateMarks(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, 1, 2)
@@ -201,10 +201,10 @@ func TestLateVerdicts(t *testing.T) {
 			}
 		}
 		if s := stateOf(t, db, 1); s.Status != outboxSent {
-			t.Errorf("a sent row became %+v by a late verdict", s)
+			t.Errorf("a sent row became %+v by a late mark", s)
 		}
 		if s := stateOf(t, db, 2); s.Status != outboxPending || !within(s.Due, time.Minute) {
-			t.Errorf("another's row became %+v by a late verdict", s)
+			t.Errorf("another's row became %+v by a late mark", s)
 		}
 		if err := o.Failed(ctx, now.Token, []outbox.Failure{{ID: 2, GiveUp: true}}); err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func TestLateVerdicts(t *testing.T) {
 	})
 }
 
-func TestNarrowClaim(t *testing.T) {
+func TestOutbox_ClaimOverdueOnly(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		appendTest(t, db, 1, 2, 3)
@@ -235,7 +235,7 @@ func TestNarrowClaim(t *testing.T) {
 	})
 }
 
-func TestRollbackLeavesNoEvent(t *testing.T) {
+func TestOutbox_RollbackLeavesNoEvent(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		failure := fmt.Errorf("after the business write")

@@ -10,9 +10,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// The trace of a change is written beside its event, for traced and untraced orders of one batch alike, and comes back
-// with the claim.
-func TestEventsKeepTheirTraces(t *testing.T) {
+// The trace of a change is stored with its event and returned by the claim, also if only some orders of a batch have one.
+func TestOutbox_KeepsTraces(t *testing.T) {
 	const first, second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -37,7 +36,7 @@ func TestEventsKeepTheirTraces(t *testing.T) {
 			got[idgen.ID(e.ID)] = e.TraceParent
 			shown, found, err := NewOutbox(db).Show(t.Context(), e.ID)
 			if err != nil || !found || shown.TraceParent != e.TraceParent {
-				t.Errorf("the desk shows %q of event %d (%v, %v), claimed was %q", shown.TraceParent, e.ID, found, err, e.TraceParent)
+				t.Errorf("Show returns the trace %q of event %d (%v, %v), claimed was %q", shown.TraceParent, e.ID, found, err, e.TraceParent)
 			}
 		}
 		maps.DeleteFunc(got, func(id idgen.ID, _ string) bool { _, ours := want[id]; return !ours })
