@@ -13,14 +13,14 @@ import (
 
 // Command is the experiment's command line.
 type Command struct {
-	Lock           []string      `default:"none,redis" placeholder:"NAME" help:"Locks to compare, as serve --lock knows them."`
-	CommitBatchMax []int         `default:"1,256" placeholder:"N" help:"Batch sizes to compare. 1 is the classic pattern: a transaction for each order."`
-	Rounds         int           `default:"3" help:"How often each combination has its turn."`
-	Duration       time.Duration `default:"5s" help:"How long orders are placed at full rate, in each turn."`
-	Orders         int64         `placeholder:"N" help:"Place this many orders at full rate in each turn, instead of placing for --duration."`
-	Clients        int           `default:"256" help:"Buyers who are served at the same time."`
-	SellOut        int64         `default:"1000" help:"Units of the sale that ends each turn: five buyers come for each unit, and send every request twice at once."`
-	HTML           string        `name:"html" type:"path" placeholder:"FILE" help:"Also write a page with table and plots, which needs no network."`
+	Lock           []string      `default:"none,redis" placeholder:"NAME" help:"Locks to compare; see seckill serve --lock."`
+	CommitBatchMax []int         `default:"1,256" placeholder:"N" help:"Batch sizes to compare. 1 is one transaction for each order."`
+	Rounds         int           `default:"3" help:"Number of trials of each combination."`
+	Duration       time.Duration `default:"5s" help:"How long a trial places orders at full rate."`
+	Orders         int64         `placeholder:"N" help:"Number of orders of a trial, instead of --duration."`
+	Clients        int           `default:"256" help:"Most buyers at the same time."`
+	SellOut        int64         `default:"1000" help:"Units of the sale that ends each trial. Five buyers come for each unit, and send their requests twice at once."`
+	HTML           string        `name:"html" type:"path" placeholder:"FILE" help:"Also write a page with table and charts."`
 	JSON           bool          `name:"json" help:"Print the result as one JSON object."`
 
 	Program      string `type:"existingfile" placeholder:"FILE" help:"The seckill program. Without it, the program is built with go build."`
@@ -28,15 +28,15 @@ type Command struct {
 	RedlockAddrs []string `placeholder:"HOST:6379" group:"Servers" help:"Independent Redis servers, for --lock=redlock."`
 }
 
+// Help describes the experiment.
 func (Command) Help() string {
-	return `Every combination of --lock and --commit-batch-max has a turn in each round: a shop in a process of its own, on an
-empty database that is made next to the configured one and dropped afterwards. Buyers, each for one unit, place orders
-as fast as they are answered; then a small voucher is sold out; then the shop ends, and what the clients were told is
-held against its database, and the database against every invariant. Every second round goes the other way, so that
-what warms up or wears out favours nobody. Figures are medians over the rounds.
+	return `Every combination of --lock and --commit-batch-max has a trial in each round: a shop in a process of its own, on an
+empty database that is created on the configured server and dropped afterwards. Buyers, one for each unit, place
+orders as fast as the shop answers. Then a small voucher is sold out. Then the shop ends, and the clients' answers and
+every invariant are checked against its database. Every second round runs in reverse order. Figures are medians.
 
-Other options of serve can be given as variables, such as SECKILL_COMMIT_CONCURRENCY. Without --mysql-dsn the shops are
-embedded: that shows the differences, but not what a server's durable commits cost.`
+Set other options of seckill serve as variables, for example SECKILL_COMMIT_CONCURRENCY. Without --mysql-dsn the shops
+are embedded: that shows the differences, but not the cost of a server's durable commits.`
 }
 
 // combination is one way to run the shop.
@@ -49,7 +49,7 @@ func (c combination) String() string {
 	return fmt.Sprintf("--lock=%s --commit-batch-max=%d", c.Lock, c.BatchMax)
 }
 
-// Validate refuses what cannot be.
+// Validate names the first invalid flag.
 func (c *Command) Validate() error {
 	switch {
 	case len(c.Lock) == 0 || len(c.CommitBatchMax) == 0:
@@ -57,16 +57,16 @@ func (c *Command) Validate() error {
 	case c.Rounds < 1 || c.Clients < 1 || c.SellOut < 1:
 		return errors.New("--rounds, --clients and --sell-out must be at least 1")
 	case c.Clients > cli.MaxClients || c.SellOut > cli.MaxRequests || c.Orders > cli.MaxRequests:
-		return fmt.Errorf("--clients must be at most %d, --sell-out and --orders %d: each takes memory here", cli.MaxClients, cli.MaxRequests)
+		return fmt.Errorf("--clients must be at most %d, --sell-out and --orders %d: they take memory", cli.MaxClients, cli.MaxRequests)
 	case c.Orders < 0 || (c.Orders == 0 && c.Duration <= 0):
 		return errors.New("--orders or --duration must be positive")
 	case !c.Embedded() && slices.Contains(c.Lock, "redis") && len(c.RedisAddrs) == 0:
-		return errors.New("--lock=redis needs --redis-addrs; to compare without it, say --lock=none")
+		return errors.New("--lock=redis requires --redis-addrs; use --lock=none to compare without Redis")
 	}
 	return nil
 }
 
-// combinations lists every lock with every batch size.
+// combinations returns every lock with every batch size.
 func (c *Command) combinations() (all []combination) {
 	for _, lock := range c.Lock {
 		for _, batch := range c.CommitBatchMax {
@@ -76,21 +76,21 @@ func (c *Command) combinations() (all []combination) {
 	return all
 }
 
-// Run compares and prints.
+// Run runs all trials and prints the comparison.
 func (c *Command) Run(ctx context.Context, out *cli.Output) error {
 	b, err := newBench(ctx, c, out)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	turns, err := c.turns(ctx, b, out)
+	trials, err := c.trials(ctx, b, out)
 	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before there was a result")
 		}
 		return err
 	}
-	result := summarize(c, turns, b.machine)
+	result := summarize(c, trials, b.measuredOn)
 	if c.HTML != "" {
 		if err := result.page().WriteFile(c.HTML); err != nil {
 			return err
@@ -109,25 +109,26 @@ func (c *Command) Run(ctx context.Context, out *cli.Output) error {
 	return nil
 }
 
-// turns gives every combination its turn in every round.
-func (c *Command) turns(ctx context.Context, b *bench, out *cli.Output) (turns []turn, err error) {
+// trials runs every combination in every round. Every second round has the reverse order, so that slow changes of the
+// machine favour none.
+func (c *Command) trials(ctx context.Context, b *bench, out *cli.Output) (trials []trial, err error) {
 	order := c.combinations()
 	for round := range c.Rounds {
 		for _, combination := range order {
 			if cli.OnTerminal(out.Stderr) {
 				fmt.Fprintf(out.Stderr, "\r\033[Kround %d of %d: %s", round+1, c.Rounds, combination)
 			}
-			t, err := b.turn(ctx, combination)
+			t, err := b.run(ctx, combination)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", combination, err)
 			}
 			t.Round = round + 1
-			turns = append(turns, t)
+			trials = append(trials, t)
 		}
 		slices.Reverse(order)
 	}
 	if cli.OnTerminal(out.Stderr) {
 		fmt.Fprint(out.Stderr, "\r\033[K")
 	}
-	return turns, nil
+	return trials, nil
 }

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 func program() cli.Program { return cli.Program{Name: "lab compare", Commands: new(Command)} }
 
-func TestCompareEmbedded(t *testing.T) {
+func TestCompare_Embedded(t *testing.T) {
 	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	page := filepath.Join(t.TempDir(), "compare.html")
@@ -48,8 +48,8 @@ func TestCompareEmbedded(t *testing.T) {
 	}
 	checkComparison(t, &r, 2, 40, 10)
 	var order []string
-	for _, turn := range r.Turns {
-		order = append(order, turn.String())
+	for _, trial := range r.Trials {
+		order = append(order, trial.String())
 	}
 	reversed := slices.Clone(order[4:])
 	slices.Reverse(reversed)
@@ -65,23 +65,23 @@ func TestCompareEmbedded(t *testing.T) {
 // checkComparison checks what must be so however fast the machine is.
 func checkComparison(t *testing.T, r *comparison, rounds int, orders, sellOut int64) {
 	t.Helper()
-	if len(r.Summary) != 4 || len(r.Turns) != 4*rounds || len(r.Words) != 4 {
-		t.Fatalf("%d summaries, %d turns, %d sentences", len(r.Summary), len(r.Turns), len(r.Words))
+	if len(r.Summary) != 4 || len(r.Trials) != 4*rounds || len(r.Ratios) != 4 {
+		t.Fatalf("%d summaries, %d trials, %d ratios", len(r.Summary), len(r.Trials), len(r.Ratios))
 	}
-	for _, turn := range r.Turns {
-		if turn.Orders != orders || turn.Accepted.Count != orders || turn.OrdersPerSecond <= 0 {
-			t.Errorf("%s: %d orders at %v/s", turn.combination, turn.Orders, turn.OrdersPerSecond)
+	for _, trial := range r.Trials {
+		if trial.Orders != orders || trial.Accepted.Count != orders || trial.OrdersPerSecond <= 0 {
+			t.Errorf("%s: %d orders at %v/s", trial.combination, trial.Orders, trial.OrdersPerSecond)
 		}
-		if turn.Sold != sellOut || turn.Oversold+turn.Undersold+turn.Duplicates+turn.Unknown != 0 || turn.Refused.Count == 0 {
-			t.Errorf("%s: %+v", turn.combination, turn)
+		if trial.Sold != sellOut || trial.Oversold+trial.Undersold+trial.Duplicates+trial.Unknown != 0 || trial.Refused.Count == 0 {
+			t.Errorf("%s: %+v", trial.combination, trial)
 		}
-		if len(turn.Timeline) == 0 || turn.Shop.CPU <= 0 || turn.Shop.Resident < 1<<20 {
-			t.Errorf("%s: %d slots, %+v", turn.combination, len(turn.Timeline), turn.Shop)
+		if len(trial.Timeline) == 0 || trial.Shop.CPU <= 0 || trial.Shop.Resident < 1<<20 {
+			t.Errorf("%s: %d slots, %+v", trial.combination, len(trial.Timeline), trial.Shop)
 		}
 		// One by one each order is a transaction. Grouped they are fewer, unless the machine is so slow that each order
 		// finds an empty queue.
-		if turn.BatchMax == 1 && turn.Transactions < nearlyAll || turn.Transactions > 1.5 || turn.Transactions <= 0 {
-			t.Errorf("%s: %v transactions an order", turn.combination, turn.Transactions)
+		if trial.BatchMax == 1 && trial.Transactions < nearlyAll || trial.Transactions > 1.5 || trial.Transactions <= 0 {
+			t.Errorf("%s: %v transactions an order", trial.combination, trial.Transactions)
 		}
 	}
 }
@@ -94,12 +94,12 @@ func checkPage(t *testing.T, path string, r *comparison) {
 	}
 	page := string(text)
 	if found := regexp.MustCompile(`(?i)(src|href|url\(|@import|<script|https?:)`).FindString(page); found != "" {
-		t.Errorf("the page reaches out: %q", found)
+		t.Errorf("the page loads something: %q", found)
 	}
 	if n := strings.Count(page, "<svg"); n != 3 {
 		t.Errorf("%d plots", n)
 	}
-	for _, want := range append([]string{r.Machine.Go, "Everything held in all 8 turns", "--lock=redis --commit-batch-max=8"}, "<td>none</td>") {
+	for _, want := range append([]string{r.Machine.Go, "Everything holds in all 8 trials", "--lock=redis --commit-batch-max=8"}, "<td>none</td>") {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -109,7 +109,7 @@ func checkPage(t *testing.T, path string, r *comparison) {
 // nearlyAll leaves out some of 40: a server counts a COMMIT a moment after it has answered it.
 const nearlyAll = 0.9
 
-func TestCompareOnServers(t *testing.T) {
+func TestCompare_OnServers(t *testing.T) {
 	redisAddr := redistest.Start(t).Addr
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		var r comparison
@@ -145,14 +145,14 @@ func TestCompareOnServers(t *testing.T) {
 	})
 }
 
-func TestCompareSaysWhyAShopDoesNotOpen(t *testing.T) {
+func TestCompare_ShopDoesNotStart(t *testing.T) {
 	code, _, stderr := clitest.Run(t, program(), "--program="+shop, "--lock=none", "--commit-batch-max=0", "--rounds=1")
 	if code != 1 || !strings.Contains(stderr, "--commit-batch-max must be from 1") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 }
 
-func TestCompareIsInterruptedCleanly(t *testing.T) {
+func TestCompare_Interrupted(t *testing.T) {
 	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,31 +170,31 @@ func TestCompareIsInterruptedCleanly(t *testing.T) {
 			t.Errorf("exit status %d: %s", code, stderr.String())
 		}
 	case <-time.After(60 * time.Second):
-		t.Fatal("the comparison goes on after it was interrupted")
+		t.Fatal("the comparison continues after it was interrupted")
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-func TestRatiosAreTakenWithinARound(t *testing.T) {
+func TestSummarize_RatiosWithinARound(t *testing.T) {
 	c := &Command{Lock: []string{"none"}, CommitBatchMax: []int{1, 256}, Rounds: 3}
-	var turns []turn
+	var trials []trial
 	for round, rate := range []float64{100, 1000, 10} { // the machine was busy in some of them
-		turns = append(turns,
-			turn{combination: combination{"none", 1}, Round: round + 1, OrdersPerSecond: rate, Accepted: loadtest.Latency{P99: 100 * time.Millisecond}},
-			turn{combination: combination{"none", 256}, Round: round + 1, OrdersPerSecond: 20 * rate, Accepted: loadtest.Latency{P99: 5 * time.Millisecond}})
+		trials = append(trials,
+			trial{combination: combination{"none", 1}, Round: round + 1, OrdersPerSecond: rate, Accepted: loadtest.Latency{P99: 100 * time.Millisecond}},
+			trial{combination: combination{"none", 256}, Round: round + 1, OrdersPerSecond: 20 * rate, Accepted: loadtest.Latency{P99: 5 * time.Millisecond}})
 	}
-	r := summarize(c, turns, environment{})
+	r := summarize(c, trials, platform{})
 	if s := summaryOf(r.Summary, combination{"none", 256}); s.OrdersPerSecond != 2000 || s.Slowest != 200 || s.Fastest != 20000 {
 		t.Errorf("%+v", s)
 	}
-	if len(r.Words) != 1 || !strings.Contains(r.Words[0], "sell 20.0 times as many") || !strings.Contains(r.Words[0], "is 0.050 times theirs") {
-		t.Errorf("%v", r.Words)
+	if len(r.Ratios) != 1 || !strings.Contains(r.Ratios[0], "reach 20.0 times the throughput") || !strings.Contains(r.Ratios[0], "0.050 times the p99") {
+		t.Errorf("%v", r.Ratios)
 	}
-	turns[3].Broken = []string{"something"}
-	if r := summarize(c, turns, environment{}); r.OK || len(r.Broken) != 1 || !strings.Contains(r.verdict(), "NOT") {
-		t.Errorf("a broken turn: %+v", r)
+	trials[3].Broken = []string{"something"}
+	if r := summarize(c, trials, platform{}); r.OK || len(r.Broken) != 1 || !strings.Contains(r.verdict(), "NOT") {
+		t.Errorf("a broken trial: %+v", r)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestCommandStatsAreRead(t *testing.T) {
+func TestParseCommandStat(t *testing.T) {
 	for line, want := range map[string]int64{
 		"cmdstat_evalsha:calls=12,usec=34,usec_per_call=2.83,rejected_calls=0,failed_calls=0": 12,
 		"cmdstat_config|get:calls=3,usec=1":                                                   3,
@@ -221,7 +221,7 @@ func TestCommandStatsAreRead(t *testing.T) {
 	}
 }
 
-func TestCompareRefusesWhatCannotBe(t *testing.T) {
+func TestCommand_InvalidFlags(t *testing.T) {
 	for _, c := range []Command{
 		{},
 		{Lock: []string{"none"}, CommitBatchMax: []int{1}, Rounds: 1, Clients: 1, SellOut: 1},

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -16,55 +17,51 @@ import (
 	"seckill/repository"
 )
 
-// place is where one turn keeps its data: a database of its own on the configured server, or a directory.
-type place struct {
-	dsn, database string
-	data          string
-	admin         *sql.DB // of the server; nil if embedded
+// tempDatabase is the empty database of one trial: a database on the configured server, or a directory.
+type tempDatabase struct {
+	dsn, name string
+	dir       string  // of an embedded shop
+	admin     *sql.DB // connection to the server; nil if embedded
 }
 
-// newPlace makes an empty one; remove it.
-func newPlace(ctx context.Context, s *app.Servers) (*place, error) {
+// newTempDatabase creates a database. The caller drops it.
+func newTempDatabase(ctx context.Context, s *app.Servers) (*tempDatabase, error) {
 	if s.Embedded() {
 		dir, err := os.MkdirTemp("", "seckill-compare-")
-		return &place{data: dir}, err
+		return &tempDatabase{dir: dir}, err
 	}
 	cfg, err := mysql.ParseDSN(s.MySQLDSN)
 	if err != nil {
 		return nil, fmt.Errorf("--mysql-dsn: %w", err)
 	}
-	name := cfg.DBName
-	if name == "" {
-		name = "seckill"
-	}
-	p := &place{database: name[:min(len(name), 40)] + "_compare_" + strings.ToLower(rand.Text()[:8])}
-	cfg.DBName = ""
-	cfg.Logger = &mysql.NopLogger{}
+	name := cmp.Or(cfg.DBName, "seckill")
+	d := &tempDatabase{name: name[:min(len(name), 40)] + "_compare_" + strings.ToLower(rand.Text()[:8])}
+	cfg.DBName, cfg.Logger = "", &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("--mysql-dsn: %w", err)
 	}
-	p.admin = sql.OpenDB(connector)
-	if _, err := p.admin.ExecContext(ctx, "CREATE DATABASE "+quoted(p.database)+" CHARACTER SET utf8mb4"); err != nil {
-		return nil, errors.Join(fmt.Errorf("a database for the comparison: %w", err), p.admin.Close())
+	d.admin = sql.OpenDB(connector)
+	if _, err := d.admin.ExecContext(ctx, "CREATE DATABASE "+quote(d.name)+" CHARACTER SET utf8mb4"); err != nil {
+		return nil, errors.Join(fmt.Errorf("create a database: %w", err), d.admin.Close())
 	}
-	cfg.DBName = p.database
-	p.dsn = cfg.FormatDSN()
-	return p, nil
+	cfg.DBName = d.name
+	d.dsn = cfg.FormatDSN()
+	return d, nil
 }
 
-func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// remove removes everything, also after ctx of the turn has ended.
-func (p *place) remove(ctx context.Context) error {
-	if p.admin == nil {
-		return os.RemoveAll(p.data)
+// drop deletes the database, even if ctx has ended.
+func (d *tempDatabase) drop(ctx context.Context) error {
+	if d.admin == nil {
+		return os.RemoveAll(d.dir)
 	}
-	_, err := p.admin.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+quoted(p.database))
-	return errors.Join(err, p.admin.Close())
+	_, err := d.admin.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+quote(d.name))
+	return errors.Join(err, d.admin.Close())
 }
 
-// open opens the database, for the audit.
-func (p *place) open(ctx context.Context, log *slog.Logger) (*repository.DB, error) {
-	return app.OpenDatabase(ctx, &app.Options{Servers: app.Servers{MySQLDSN: p.dsn, Data: p.data}}, log)
+// open opens the database after the shop has ended.
+func (d *tempDatabase) open(ctx context.Context, log *slog.Logger) (*repository.DB, error) {
+	return app.OpenDatabase(ctx, &app.Options{Servers: app.Servers{MySQLDSN: d.dsn, Data: d.dir}}, log)
 }

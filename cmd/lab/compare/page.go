@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"slices"
 	"time"
 
 	"seckill/cmd/internal/report"
@@ -14,7 +15,7 @@ func (r *comparison) page() *report.Page {
 		warnings = append(warnings, "Warnings of the shop:")
 	}
 	return &report.Page{Title: "seckill: one sale, several ways", Sections: []report.Section{
-		{Text: append(r.Words, r.verdict()), Problems: r.Broken},
+		{Text: append(slices.Clone(r.Ratios), r.verdict()), Problems: r.Broken},
 		{Title: "Figures", Table: r.table(), Notes: []string{r.legend()}},
 		{Title: "Over time, in the last round", Charts: []report.Chart{
 			r.chart("Orders placed at full rate", "orders/s, logarithmic", report.Rate(func(s *loadtest.Slot) int64 { return s.Accepted })),
@@ -28,7 +29,7 @@ func (r *comparison) page() *report.Page {
 // chart draws a figure over time, with a line for each combination in the last round.
 func (r *comparison) chart(title, unit string, figure func(*loadtest.Slot) float64) report.Chart {
 	c := report.Chart{Title: title, Unit: unit, Log: true}
-	for _, t := range r.Turns {
+	for _, t := range r.Trials {
 		if t.Round == r.Rounds {
 			c.Series = append(c.Series, report.Timeline(t.String(), t.Timeline, figure))
 		}

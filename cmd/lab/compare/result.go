@@ -10,20 +10,20 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// comparison is what all turns came to.
+// comparison is the result of all trials.
 type comparison struct {
-	OK      bool        `json:"ok"`
-	Words   []string    `json:"words"` // the ratios that count
-	Broken  []string    `json:"broken,omitempty"`
-	Notes   []string    `json:"notes,omitempty"`
-	Machine environment `json:"machine"`
-	Clients int         `json:"clients"`
-	Rounds  int         `json:"rounds"`
-	Summary []summary   `json:"summary"` // one for each combination
-	Turns   []turn      `json:"turns"`
+	OK      bool      `json:"ok"`
+	Ratios  []string  `json:"ratios"` // in sentences
+	Broken  []string  `json:"broken,omitempty"`
+	Notes   []string  `json:"notes,omitempty"`
+	Machine platform  `json:"machine"`
+	Clients int       `json:"clients"`
+	Rounds  int       `json:"rounds"`
+	Summary []summary `json:"summary"` // one for each combination
+	Trials  []trial   `json:"trials"`
 }
 
-// summary has the medians over a combination's turns; what must be zero is added up.
+// summary has the medians of a combination's trials, and the sums of what must be zero.
 type summary struct {
 	combination
 	OrdersPerSecond float64       `json:"orders_per_second"`
@@ -46,59 +46,59 @@ type summary struct {
 	Unknown         int64         `json:"unknown"`
 }
 
-func summarize(c *Command, turns []turn, m environment) *comparison {
-	r := &comparison{OK: true, Machine: m, Clients: c.Clients, Rounds: c.Rounds, Turns: turns}
+func summarize(c *Command, trials []trial, m platform) *comparison {
+	r := &comparison{OK: true, Machine: m, Clients: c.Clients, Rounds: c.Rounds, Trials: trials}
 	for _, combination := range c.combinations() {
-		r.Summary = append(r.Summary, summarizeOne(combination, turns))
+		r.Summary = append(r.Summary, summarizeOne(combination, trials))
 	}
-	for _, t := range turns {
+	for _, t := range trials {
 		for _, broken := range t.Broken {
 			r.Broken = append(r.Broken, fmt.Sprintf("%s, round %d: %s", t.combination, t.Round, broken))
 		}
 		for _, warning := range t.Warnings {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s, round %d, the shop warned: %s", t.combination, t.Round, warning))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s, round %d, warning of the shop: %s", t.combination, t.Round, warning))
 		}
 	}
 	r.OK = len(r.Broken) == 0
-	r.Words = append(r.batchWords(c), r.lockWords(c)...)
+	r.Ratios = append(r.batchRatios(c), r.lockRatios(c)...)
 	return r
 }
 
-func summarizeOne(c combination, all []turn) summary {
-	var turns []turn
+func summarizeOne(c combination, all []trial) summary {
+	var trials []trial
 	s := summary{combination: c}
 	for _, t := range all {
 		if t.combination != c {
 			continue
 		}
-		turns = append(turns, t)
+		trials = append(trials, t)
 		s.Stock, s.Sold = s.Stock+t.Stock, s.Sold+t.Sold
 		s.Oversold, s.Undersold = s.Oversold+t.Oversold, s.Undersold+t.Undersold
 		s.Duplicates, s.Unknown = s.Duplicates+t.Duplicates, s.Unknown+t.Unknown
 	}
-	rates := collect(turns, func(t *turn) float64 { return t.OrdersPerSecond })
+	rates := collect(trials, func(t *trial) float64 { return t.OrdersPerSecond })
 	s.OrdersPerSecond, s.Slowest, s.Fastest = median(rates), slices.Min(rates), slices.Max(rates)
-	s.AcceptedP50 = median(collect(turns, func(t *turn) time.Duration { return t.Accepted.P50 }))
-	s.AcceptedP99 = median(collect(turns, func(t *turn) time.Duration { return t.Accepted.P99 }))
-	s.RefusedP50 = median(collect(turns, func(t *turn) time.Duration { return t.Refused.P50 }))
-	s.RefusedP99 = median(collect(turns, func(t *turn) time.Duration { return t.Refused.P99 }))
-	s.Transactions = median(collect(turns, func(t *turn) float64 { return t.Transactions }))
-	s.Commands = median(collect(turns, func(t *turn) float64 { return t.Commands }))
-	s.Scripts = median(collect(turns, func(t *turn) float64 { return t.Scripts }))
-	s.CPU = median(collect(turns, func(t *turn) time.Duration { return t.Shop.CPU }))
-	s.Resident = median(collect(turns, func(t *turn) int64 { return t.Shop.Resident }))
+	s.AcceptedP50 = median(collect(trials, func(t *trial) time.Duration { return t.Accepted.P50 }))
+	s.AcceptedP99 = median(collect(trials, func(t *trial) time.Duration { return t.Accepted.P99 }))
+	s.RefusedP50 = median(collect(trials, func(t *trial) time.Duration { return t.Refused.P50 }))
+	s.RefusedP99 = median(collect(trials, func(t *trial) time.Duration { return t.Refused.P99 }))
+	s.Transactions = median(collect(trials, func(t *trial) float64 { return t.Transactions }))
+	s.Commands = median(collect(trials, func(t *trial) float64 { return t.Commands }))
+	s.Scripts = median(collect(trials, func(t *trial) float64 { return t.Scripts }))
+	s.CPU = median(collect(trials, func(t *trial) time.Duration { return t.Shop.CPU }))
+	s.Resident = median(collect(trials, func(t *trial) int64 { return t.Shop.Resident }))
 	return s
 }
 
-func collect[T any](turns []turn, value func(*turn) T) []T {
-	values := make([]T, len(turns))
-	for i := range turns {
-		values[i] = value(&turns[i])
+func collect[T any](trials []trial, value func(*trial) T) []T {
+	values := make([]T, len(trials))
+	for i := range trials {
+		values[i] = value(&trials[i])
 	}
 	return values
 }
 
-// median is the middle value, or halfway between the two in the middle.
+// median is the middle value, or the mean of the two in the middle.
 func median[T ~int64 | ~float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
@@ -108,12 +108,11 @@ func median[T ~int64 | ~float64](values []T) T {
 	return sorted[middle-1]/2 + sorted[middle]/2
 }
 
-// ratio is the median, over the rounds, of one combination's figure to another's in the same round: what disturbs a
-// round disturbs both.
-func (r *comparison) ratio(of, to combination, figure func(*turn) float64) float64 {
+// ratio is the median of the ratios of two combinations' figures in the same round: a disturbance affects a whole round.
+func (r *comparison) ratio(of, to combination, figure func(*trial) float64) float64 {
 	byRound := map[int]map[combination]float64{}
-	for i := range r.Turns {
-		t := &r.Turns[i]
+	for i := range r.Trials {
+		t := &r.Trials[i]
 		if byRound[t.Round] == nil {
 			byRound[t.Round] = map[combination]float64{}
 		}
@@ -131,11 +130,11 @@ func (r *comparison) ratio(of, to combination, figure func(*turn) float64) float
 	return median(ratios)
 }
 
-func rateOf(t *turn) float64 { return t.OrdersPerSecond }
-func tailOf(t *turn) float64 { return float64(t.Accepted.P99) }
+func rateOf(t *trial) float64 { return t.OrdersPerSecond }
+func tailOf(t *trial) float64 { return float64(t.Accepted.P99) }
 
-// batchWords say what the largest batches gain over the smallest, for each lock.
-func (r *comparison) batchWords(c *Command) (words []string) {
+// batchRatios compare the largest batches with the smallest, for each lock.
+func (r *comparison) batchRatios(c *Command) (sentences []string) {
 	small, large := slices.Min(c.CommitBatchMax), slices.Max(c.CommitBatchMax)
 	if small == large {
 		return nil
@@ -143,28 +142,28 @@ func (r *comparison) batchWords(c *Command) (words []string) {
 	for _, lock := range c.Lock {
 		of, to := combination{lock, large}, combination{lock, small}
 		a, b := summaryOf(r.Summary, of), summaryOf(r.Summary, to)
-		words = append(words, fmt.Sprintf(
-			"With --lock=%s, batches of up to %d sell %s times as many orders a second as batches of up to %d (%s against %s); the p99 of an accepted order is %s times theirs (%s against %s).",
+		sentences = append(sentences, fmt.Sprintf(
+			"With --lock=%s, batches of up to %d orders reach %s times the throughput of batches of up to %d (%s and %s orders/s), and %s times the p99 latency (%s and %s).",
 			lock, large, factor(r.ratio(of, to, rateOf)), small, cli.PerSecond(a.OrdersPerSecond), cli.PerSecond(b.OrdersPerSecond),
 			factor(r.ratio(of, to, tailOf)), cli.Short(a.AcceptedP99), cli.Short(b.AcceptedP99)))
 	}
-	return words
+	return sentences
 }
 
-// lockWords say what a lock leaves of the rate without one, for each batch size.
-func (r *comparison) lockWords(c *Command) (words []string) {
+// lockRatios compare each lock with none, for each batch size.
+func (r *comparison) lockRatios(c *Command) (sentences []string) {
 	if !slices.Contains(c.Lock, "none") {
 		return nil
 	}
 	for _, lock := range c.Lock {
 		for _, batch := range c.CommitBatchMax {
 			if lock != "none" {
-				words = append(words, fmt.Sprintf("With batches of up to %d, --lock=%s sells %s times as many orders a second as --lock=none.",
+				sentences = append(sentences, fmt.Sprintf("With batches of up to %d orders, --lock=%s reaches %s times the throughput of --lock=none.",
 					batch, lock, factor(r.ratio(combination{lock, batch}, combination{"none", batch}, rateOf))))
 			}
 		}
 	}
-	return words
+	return sentences
 }
 
 func summaryOf(all []summary, c combination) summary {
@@ -172,7 +171,7 @@ func summaryOf(all []summary, c combination) summary {
 	return all[i]
 }
 
-// factor writes a ratio with three digits or so.
+// factor writes a ratio with about three digits.
 func factor(f float64) string {
 	switch {
 	case f >= 10:
@@ -183,7 +182,7 @@ func factor(f float64) string {
 	return fmt.Sprintf("%.3f", f)
 }
 
-// table lays the summaries out, for text and page alike.
+// table returns the summaries as a table, for text and page.
 func (r *comparison) table() [][]string {
 	rows := [][]string{{"lock", "batch", "orders/s", "min–max", "p50", "p99", "refused p50", "p99", "tx/order", "Redis/order", "sold", "over", "under", "dupl."}}
 	for _, s := range r.Summary {
@@ -205,7 +204,7 @@ func (r *comparison) table() [][]string {
 func (r *comparison) legend() string {
 	text := fmt.Sprintf("Medians of %d rounds, %d clients. tx/order: %s.", r.Rounds, r.Clients, r.Machine.Counted)
 	if r.Machine.Redis != "" {
-		text += " Redis/order: commands as Redis counts them, those inside of scripts included (scripts alone)."
+		text += " Redis/order: commands, including those inside of scripts (scripts)."
 	}
 	return text
 }
@@ -215,18 +214,18 @@ func (r *comparison) measuredOn() string {
 	return r.Machine.Describe(r.Machine.Database, r.Machine.Redis)
 }
 
-// verdict says whether everything held.
+// verdict tells in a sentence whether everything holds.
 func (r *comparison) verdict() string {
 	if r.OK {
-		return fmt.Sprintf("Everything held in all %d turns: nothing oversold, undersold or sold twice, every answer true, every audit clean.", len(r.Turns))
+		return fmt.Sprintf("Everything holds in all %d trials: nothing oversold, undersold or sold twice, no order lost, and every audit is clean.", len(r.Trials))
 	}
-	return fmt.Sprintf("NOT EVERYTHING HELD: %d findings.", len(r.Broken))
+	return fmt.Sprintf("NOT EVERYTHING HOLDS: %d findings.", len(r.Broken))
 }
 
-// print writes the result for people: the ratios that count, then the table.
+// print writes the result for people: the ratios, then the table.
 func (r *comparison) print(w io.Writer) {
 	fmt.Fprintln(w)
-	for _, line := range r.Words {
+	for _, line := range r.Ratios {
 		fmt.Fprintln(w, line)
 	}
 	fmt.Fprintf(w, "%s\n", r.verdict())

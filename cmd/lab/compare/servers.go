@@ -11,8 +11,8 @@ import (
 	"seckill/cmd/internal/cli"
 )
 
-// environment is what the figures were measured on.
-type environment struct {
+// platform is what the figures were measured on.
+type platform struct {
 	cli.Machine
 	Database string `json:"database"`
 	Redis    string `json:"redis,omitempty"`

@@ -14,21 +14,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// work is what servers have done, counted by themselves since their start.
+// work counts what the servers did since their start.
 type work struct {
 	Transactions int64 // committed
-	Commands     int64 // of Redis, those inside of scripts included
-	Scripts      int64 // of Redis; each is one request of the shop
+	Commands     int64 // of Redis, including those inside of scripts
+	Scripts      int64 // of Redis; each is one request
 }
 
-func (w work) minus(o work) work {
-	return work{w.Transactions - o.Transactions, w.Commands - o.Commands, w.Scripts - o.Scripts}
-}
-
-// counter reads what a kind of server has done, and adds it to w.
+// counter reads the counts of one server, and adds them to w.
 type counter func(ctx context.Context, w *work) error
 
-// readWork asks all counters.
+// readWork reads all counters.
 func readWork(ctx context.Context, counters []counter) (w work, err error) {
 	for _, count := range counters {
 		err = errors.Join(err, count(ctx, &w))
@@ -36,14 +32,14 @@ func readWork(ctx context.Context, counters []counter) (w work, err error) {
 	return w, err
 }
 
-// countCommits counts the COMMIT statements of one database where the server tells them apart by database, else those
-// of the whole server, which others may use too. how says which.
+// countCommits counts COMMIT statements: those of one database if the performance schema counts them, else those of the
+// whole server, which may have other users. how tells which.
 func countCommits(ctx context.Context, db *sql.DB, database string) (c counter, how string) {
 	if countsByDatabase(ctx, db) {
 		return func(ctx context.Context, w *work) error {
 			return db.QueryRowContext(ctx, `SELECT COALESCE(SUM(COUNT_STAR), 0) FROM performance_schema.events_statements_summary_by_digest
 				WHERE SCHEMA_NAME = ? AND DIGEST_TEXT = 'COMMIT'`, database).Scan(&w.Transactions)
-		}, "COMMIT statements in the shop's database, counted by the server's performance schema"
+		}, "COMMIT statements in the shop's database, from the performance schema"
 	}
 	return func(ctx context.Context, w *work) error {
 		var name string
@@ -51,8 +47,8 @@ func countCommits(ctx context.Context, db *sql.DB, database string) (c counter, 
 	}, "COMMIT statements of the whole server (Com_commit)"
 }
 
-// countsByDatabase tells whether the performance schema is on, may be read, and has room left: when it has not, it
-// counts the statements of new databases in a row without a digest.
+// countsByDatabase reports whether the performance schema is on, readable, and not full. A full one counts statements of
+// new databases without a digest.
 func countsByDatabase(ctx context.Context, db *sql.DB) bool {
 	var on bool
 	if err := db.QueryRowContext(ctx, "SELECT @@performance_schema").Scan(&on); err != nil || !on {
@@ -63,7 +59,7 @@ func countsByDatabase(ctx context.Context, db *sql.DB) bool {
 	return err == nil && full == 0
 }
 
-// countBatches counts the batches that an embedded shop says it has committed: its database counts nothing.
+// countBatches reads the number of commits from the metrics of an embedded shop, because SQLite does not count them.
 func countBatches(url string) (c counter, how string) {
 	return func(ctx context.Context, w *work) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
@@ -83,8 +79,8 @@ func countBatches(url string) (c counter, how string) {
 				return err
 			}
 		}
-		return errors.Join(lines.Err(), errors.New("the shop's metrics do not count batches"))
-	}, "batches, counted by the shop itself"
+		return errors.Join(lines.Err(), errors.New("the shop's metrics have no number of batches"))
+	}, "batches, from the shop's metrics"
 }
 
 // countCommands counts the commands of Redis, on every master of a cluster.
@@ -110,7 +106,7 @@ func addCommands(ctx context.Context, client redis.UniversalClient, w *work) err
 	}
 	for line := range strings.Lines(text) {
 		name, calls, ok := parseCommandStat(strings.TrimSpace(line))
-		if !ok || name == "info" { // our own
+		if !ok || name == "info" { // sent by addCommands
 			continue
 		}
 		w.Commands += calls
