@@ -57,7 +57,7 @@ func instance(ctx context.Context, dsn string, offset time.Duration) error {
 		return err
 	}
 	clock := idgentest.NewClock(time.Now().Add(offset))
-	g, err := idgen.NewSnowflake(ctx, db.WorkerLeases(), idgen.WithLayout(twoPairs()), idgen.WithClock(clock),
+	g, err := idgen.NewSnowflake(ctx, db.WorkerLeases(), idgen.WithLayout(twoPairs()), idgen.WithClock(clock.Wall),
 		idgen.WithLease(time.Second, 500*time.Millisecond))
 	if err != nil {
 		return err

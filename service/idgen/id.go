@@ -6,25 +6,24 @@ import (
 	"strconv"
 )
 
-// ID is an identifier that a Generator handed out. A valid ID is positive; zero stands for "none yet".
+// ID is an identifier from a Generator. A valid ID is positive; zero means "none yet".
 //
-// As text and in JSON it is a string of decimal digits, because an ID does not fit in the double that JavaScript and
-// many JSON libraries read numbers into. In a database it is a BIGINT: database/sql and gorm take it as the int64 it is.
+// As text and in JSON it is a string of decimal digits, because JavaScript and many JSON libraries read numbers as
+// doubles, which lose the last digits of an ID. In a database it is a BIGINT.
 type ID int64
 
-// ParseID reads the canonical decimal form that String writes. Signs, spaces, leading zeros, other digits than 0-9,
-// zero and numbers beyond 63 bits are refused with an error for which errors.Is(err, ErrInvalid) holds. So each ID has
-// one spelling only, and text that compares equal means the same ID.
+// ParseID reads the decimal form that String writes. It refuses signs, spaces, leading zeros, digits other than 0-9, zero
+// and numbers of more than 63 bits with ErrInvalid. So each ID has exactly one spelling.
 func ParseID(s string) (ID, error) { return parse(s) }
 
 // String returns the ID in decimal.
 func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
 
-// MarshalText writes the ID in decimal; encoding/json uses it and adds the quotes. An ID that is not positive fails
-// with ErrInvalid, since nobody could read it back. Tag an optional field with omitzero.
+// MarshalText writes the ID in decimal; encoding/json adds the quotes. It returns ErrInvalid for an ID that is not
+// positive, because it could not be read back. Tag an optional field with omitzero.
 func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
-// AppendText is MarshalText for callers that bring the buffer.
+// AppendText is MarshalText with the caller's buffer.
 func (id ID) AppendText(b []byte) ([]byte, error) {
 	if id <= 0 {
 		return b, fmt.Errorf("%w: %d is not positive", ErrInvalid, int64(id))
@@ -32,8 +31,8 @@ func (id ID) AppendText(b []byte) ([]byte, error) {
 	return strconv.AppendInt(b, int64(id), 10), nil
 }
 
-// UnmarshalText reads what MarshalText wrote and refuses all else as ParseID does. A JSON number never gets here:
-// encoding/json refuses it for a type that reads text. A JSON null leaves the ID as it was, as is usual in Go.
+// UnmarshalText reads what MarshalText wrote, and refuses everything else as ParseID does. encoding/json refuses a JSON
+// number for a type that reads text. A JSON null leaves the ID unchanged, as is usual in Go.
 func (id *ID) UnmarshalText(text []byte) error {
 	v, err := parse(text)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Layout says which bits of a Snowflake id mean what, from the highest to the lowest: a zero sign, TimeBits of
-// milliseconds since Epoch, DataCenterBits, WorkerBits, SequenceBits. Ids are unique only among generators with the
-// same layout, so it must never change once ids are in use; lease stores refuse a layout that differs from the stored.
+// Layout defines the bits of a Snowflake id, from the highest to the lowest: a zero sign, TimeBits of milliseconds since
+// Epoch, DataCenterBits, WorkerBits, SequenceBits. Ids are unique only among generators with the same layout, so it must
+// never change while ids are in use. Lease stores refuse a layout that differs from the stored one.
 type Layout struct {
 	Epoch          time.Time // with millisecond precision
 	TimeBits       int       // at least 32, so that an epoch lasts for seven weeks or more
@@ -18,8 +18,8 @@ type Layout struct {
 	SequenceBits   int       // at least 1
 }
 
-// ErrLayout marks a layout that cannot work, a number that does not fit in its bits, or a layout that differs from the
-// one which the ids of the same store were made with.
+// ErrLayout means that a layout is invalid, that a number does not fit in its bits, or that a layout differs from that of
+// earlier ids in the same store.
 var ErrLayout = errors.New("idgen: unusable layout")
 
 // DefaultLayout is Twitter's split, 41 + 5 + 5 + 12 bits, with an epoch of 2025: 4,096 ids a millisecond for each of
@@ -34,7 +34,7 @@ func DefaultLayout() Layout {
 	}
 }
 
-// Parts is what an id of some layout consists of.
+// Parts are the parts of an id.
 type Parts struct {
 	Time       time.Time `json:"time"` // UTC, in whole milliseconds
 	DataCenter int       `json:"data_center"`
@@ -58,17 +58,17 @@ func (l Layout) Validate() error {
 	return nil
 }
 
-// String names the layout in a form that two layouts share only if they are the same; lease stores keep it.
+// String returns the layout as text, which differs for different layouts. Lease stores keep it.
 func (l Layout) String() string {
 	return fmt.Sprintf("%d/%d-%d-%d-%d", l.Epoch.UnixMilli(), l.TimeBits, l.DataCenterBits, l.WorkerBits, l.SequenceBits)
 }
 
-// End returns the first moment that the layout cannot express any more.
+// End returns the first moment after the layout's time.
 func (l Layout) End() time.Time {
 	return time.UnixMilli(l.Epoch.UnixMilli() + l.maxMillis() + 1).UTC()
 }
 
-// Encode is the inverse of Decode. A part that does not fit in its bits is refused with ErrLayout, never cut off.
+// Encode is the inverse of Decode. It refuses a part that does not fit in its bits with ErrLayout.
 func (l Layout) Encode(p Parts) (ID, error) {
 	ms := p.Time.UnixMilli() - l.Epoch.UnixMilli()
 	fits := func(v int64, bits int) bool { return v >= 0 && v>>bits == 0 }
@@ -80,7 +80,7 @@ func (l Layout) Encode(p Parts) (ID, error) {
 	return ID(ms<<(l.machineBits()+l.SequenceBits) | machine<<l.SequenceBits | int64(p.Sequence)), nil
 }
 
-// Decode takes an id of this layout apart. It cannot tell whether the id was made with another one.
+// Decode returns the parts of an id of this layout. It cannot detect that an id has another layout.
 func (l Layout) Decode(id ID) Parts {
 	field := func(shift, bits int) int64 { return int64(id) >> shift & (1<<bits - 1) }
 	ms := field(l.machineBits()+l.SequenceBits, l.TimeBits)
@@ -97,7 +97,7 @@ func (l Layout) machineBits() int { return l.DataCenterBits + l.WorkerBits }
 // maxMillis is the last millisecond since the epoch that TimeBits can hold.
 func (l Layout) maxMillis() int64 { return 1<<l.TimeBits - 1 }
 
-// millis turns milliseconds into a duration, the longest there is if they are too many for one.
+// millis turns milliseconds into a duration. Too many become the longest duration.
 func millis(n int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	return time.Duration(max(-most, min(n, most))) * time.Millisecond

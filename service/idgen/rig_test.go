@@ -31,7 +31,7 @@ func newRig(t *testing.T, opts ...idgen.Option) *rig {
 // start makes a new generator on the rig's clock and store.
 func (r *rig) start(opts ...idgen.Option) {
 	r.t.Helper()
-	opts = append([]idgen.Option{idgen.WithClock(r.clock), idgen.WithObserver(r)}, opts...)
+	opts = append([]idgen.Option{idgen.WithClock(r.clock.Wall), idgen.WithObserver(r)}, opts...)
 	gen, err := idgen.NewSnowflake(r.t.Context(), r.leases, opts...)
 	if err != nil {
 		r.t.Fatal(err)

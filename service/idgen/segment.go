@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// Segment hands out numbers of ranges that it gets from a RangeStore. It is a Generator; NewSegment makes one.
+// Segment is a Generator that hands out the numbers of ranges, which it gets from a RangeStore.
 //
-// While one range is in use the next is loaded in the background, as soon as a part of the present one is gone. At most
-// one load is in flight. A load that fails is repeated, with growing and random pauses, until it succeeds. Calls that
-// find no ids wait for it, each until its own context ends; only what a store refuses for good they are told at once.
+// The next range is loaded in the background when a part of the present one is used. At most one load runs at a time. A
+// load that fails is repeated, with growing and random pauses, until it succeeds. Calls that find no ids wait for it,
+// each until its own context ends. They fail at once only if the store refuses for good.
 //
-// How many ids are loaded at a time follows demand: a range that lasted for less than the target doubles the step, one
-// that lasted for more than twice the target halves it.
+// How many ids are loaded at a time follows demand, see WithTarget.
 type Segment struct {
 	segmentSettings
-	store RangeStore
-	cur   atomic.Pointer[segment]
+	store   RangeStore
+	current atomic.Pointer[segment]
 
-	mu      sync.Mutex
-	next    *segment // loaded, not in use yet
+	mu      sync.Mutex // guards what follows, up to stats
+	next    *segment   // loaded, not in use yet
 	loading bool
-	loaded  chan struct{} // closed and replaced when waiting calls should look again
+	changed chan struct{} // closed and replaced to wake waiting calls
 	refusal refusal
 	lastErr error // of the last request; nil if it succeeded
 	last    int64 // the highest number of all ranges so far
@@ -39,24 +38,24 @@ type Segment struct {
 	waited  atomic.Int64
 }
 
-// segment is a range in use, and where in it the next load is due.
+// segment is a range in use.
 type segment struct {
 	counter
-	trigger int64       // load the next segment once this many are taken
-	asked   atomic.Bool // that has happened
+	loadAt    int64       // load the next segment when this many numbers are used
+	requested atomic.Bool // that load was started
 }
 
-// refusal is an error that the store gives for good. It is passed on without asking again for a moment.
+// refusal is an error that the store gives for good. For a moment, calls get it without a new request.
 type refusal struct {
 	err   error
-	until time.Duration // on Mono
+	until time.Time
 }
 
-// NewSegment loads a first segment and returns a generator with it, for the caller to Close. It blocks on the store
-// until ctx ends, and fails when nothing could be loaded until then, when the store refuses for good, or when the
-// settings contradict each other.
+// NewSegment loads a first segment and returns a generator with it; the caller closes it. It blocks on the store until ctx
+// ends. It fails when nothing could be loaded until then, when the store refuses for good, or when the options contradict
+// each other.
 func NewSegment(ctx context.Context, store RangeStore, opts ...SegmentOption) (*Segment, error) {
-	s := &Segment{segmentSettings: defaultSegmentSettings(), store: store, loaded: make(chan struct{})}
+	s := &Segment{segmentSettings: defaultSegmentSettings(), store: store, changed: make(chan struct{})}
 	for _, opt := range opts {
 		opt(&s.segmentSettings)
 	}
@@ -66,9 +65,9 @@ func NewSegment(ctx context.Context, store RangeStore, opts ...SegmentOption) (*
 	s.step = stepper{step: s.minStep, min: s.minStep, max: s.maxStep, target: s.target}
 	s.run, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	empty := &segment{}
-	s.cur.Store(empty)
+	s.current.Store(empty)
 	if err := s.advance(ctx, empty); err != nil {
-		_ = s.Close(ctx) // nothing is loaded, and a load in flight ends by itself
+		_ = s.Close(ctx) // nothing is loaded, and a running load ends soon
 		return nil, err
 	}
 	return s, nil
@@ -76,11 +75,9 @@ func NewSegment(ctx context.Context, store RangeStore, opts ...SegmentOption) (*
 
 // Next implements Generator.
 func (s *Segment) Next(ctx context.Context) (ID, error) {
-	seg := s.cur.Load()
+	seg := s.current.Load()
 	if n, got := seg.take(1); got == 1 {
-		if n-seg.base >= seg.trigger && !seg.asked.Load() {
-			s.prefetch(seg)
-		}
+		s.prefetch(seg, n)
 		return ID(n), nil
 	}
 	var one [1]ID
@@ -91,7 +88,7 @@ func (s *Segment) Next(ctx context.Context) (ID, error) {
 // NextN implements Generator.
 func (s *Segment) NextN(ctx context.Context, dst []ID) error {
 	for {
-		seg := s.cur.Load()
+		seg := s.current.Load()
 		dst = dst[s.takeInto(dst, seg):]
 		if len(dst) == 0 {
 			return nil
@@ -102,6 +99,7 @@ func (s *Segment) NextN(ctx context.Context, dst []ID) error {
 	}
 }
 
+// takeInto fills dst as far as seg has ids, and returns how many it took.
 func (s *Segment) takeInto(dst []ID, seg *segment) int {
 	filled := 0
 	for filled < len(dst) {
@@ -114,79 +112,80 @@ func (s *Segment) takeInto(dst []ID, seg *segment) int {
 			part[i] = ID(first) + ID(i)
 		}
 		filled += int(got)
-		if first+got-1-seg.base >= seg.trigger && !seg.asked.Load() {
-			s.prefetch(seg)
-		}
+		s.prefetch(seg, first+got-1)
 	}
 	return filled
 }
 
-// prefetch starts to load the segment after seg, once.
-func (s *Segment) prefetch(seg *segment) {
-	if seg.asked.Swap(true) {
+// prefetch starts to load the next segment if taken, the number that was just taken from seg, is far enough.
+func (s *Segment) prefetch(seg *segment, taken int64) {
+	if taken-seg.base < seg.loadAt || seg.requested.Load() || seg.requested.Swap(true) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cur.Load() == seg && s.next == nil {
+	if s.current.Load() == seg && s.next == nil {
 		s.startLoad()
 	}
 }
 
-// advance puts the next segment in the place of the one that its caller found empty, or waits for the load.
+// advance replaces the segment that its caller found empty by the next one, or waits for the load.
 func (s *Segment) advance(ctx context.Context, used *segment) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		s.mu.Unlock()
 		return ErrClosed
-	case s.cur.Load() != used:
-		s.mu.Unlock()
+	case s.current.Load() != used:
 		return nil
 	case s.next != nil:
-		s.cur.Store(s.next)
+		s.current.Store(s.next)
 		s.next = nil
-		s.mu.Unlock()
 		return nil
-	case s.clock.Mono() < s.refusal.until:
-		err := s.refusal.err
-		s.mu.Unlock()
-		return err
+	case time.Now().Before(s.refusal.until):
+		return s.refusal.err
 	}
 	s.startLoad()
-	loaded := s.loaded
-	s.mu.Unlock()
-	return s.await(ctx, loaded)
+	return s.waitForLoad(ctx)
 }
 
-// await waits until the load has come to something or ctx ends.
-func (s *Segment) await(ctx context.Context, loaded <-chan struct{}) error {
+// waitForLoad waits until the running load has ended or ctx ends. s.mu is locked, and unlocked during the wait.
+func (s *Segment) waitForLoad(ctx context.Context) error {
 	s.waiting.Add(1)
 	s.waited.Add(1)
 	defer s.waiting.Add(-1)
+	changed := s.changed
+	s.mu.Unlock()
+	var ended error
 	select {
-	case <-loaded:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.refusal.err
+	case <-changed:
 	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.lastErr != nil {
-			return fmt.Errorf("%w while ids could not be loaded: %w", context.Cause(ctx), s.lastErr)
-		}
-		return context.Cause(ctx)
+		ended = context.Cause(ctx)
 	}
+	s.mu.Lock()
+	switch {
+	case ended == nil:
+		return s.refusal.err
+	case s.lastErr != nil:
+		return fmt.Errorf("%w while ids could not be loaded: %w", ended, s.lastErr)
+	}
+	return ended
 }
 
-// Close implements Generator. Numbers that are loaded and not handed out are lost. Close waits, until ctx ends, for a
-// load in flight, which it cancels.
+// wakeWaiters makes waiting calls look again. s.mu is locked.
+func (s *Segment) wakeWaiters() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Close implements Generator. Numbers that are loaded and not handed out are lost. Close cancels a running load and waits
+// for its end, until ctx ends.
 func (s *Segment) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
-	s.cur.Load().cut()
+	s.current.Load().counter.stop()
 	s.next = nil
-	s.broadcast()
+	s.wakeWaiters()
 	s.mu.Unlock()
 	s.stop()
 	done := make(chan struct{})
@@ -202,8 +201,27 @@ func (s *Segment) Close(ctx context.Context) error {
 	}
 }
 
-// broadcast makes waiting calls look again. s.mu is held.
-func (s *Segment) broadcast() {
-	close(s.loaded)
-	s.loaded = make(chan struct{})
+// SegmentStats is the state of a Segment, for gauges and the admin page.
+type SegmentStats struct {
+	Remaining int64         // ids available, in both buffers
+	Step      int64         // ids that the next load asks for, if demand stays as it is
+	Waiting   int64         // calls that wait for a load
+	Waited    int64         // calls that have had to wait for a load so far
+	Loads     int64         // loads that succeeded
+	Failures  int64         // requests to the store that failed
+	LastLoad  time.Duration // how long the last request to the store took
+}
+
+// Stats returns the present state.
+func (s *Segment) Stats() SegmentStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	current := s.current.Load()
+	stats.Remaining = current.size - current.used()
+	if s.next != nil {
+		stats.Remaining += s.next.size
+	}
+	stats.Step, stats.Waiting, stats.Waited = s.step.step, s.waiting.Load(), s.waited.Load()
+	return stats
 }

@@ -135,7 +135,7 @@ func (s *simulation) options(in *instance) []idgen.Option {
 	}
 	return []idgen.Option{
 		idgen.WithLease(15*time.Second, reserve),
-		idgen.WithLayout(layout), idgen.WithClock(in.clock), idgen.WithOwner(in.name),
+		idgen.WithLayout(layout), idgen.WithClock(in.clock.Wall), idgen.WithOwner(in.name),
 		idgen.WithJitter(func(d time.Duration) time.Duration { return d * 7 / 10 }),
 		idgen.WithObserver(observerFunc(func(e idgen.Event) {
 			s.mu.Lock()

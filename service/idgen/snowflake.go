@@ -9,42 +9,50 @@ import (
 	"time"
 )
 
-// Snowflake makes ids of time, worker and sequence. It is a Generator; NewSnowflake makes one.
+// Snowflake is a Generator whose ids consist of time, worker and sequence.
 //
-// Three defences stand against a clock that goes back. By up to the tolerance (5 ms): calls wait for it. By more: ids go
-// on from the highest time used. Once that is too far ahead of the clock (5 s): the other worker of the leased pair takes
-// over, whose own highest time is kept as well. If that is too far ahead too, calls wait for the clock or for their
-// context. Across restarts the ceiling stored in the lease takes the place of the highest time used.
+// Three defences protect against a clock that goes back. By up to 5 ms: calls wait for it. By more: ids continue from the
+// highest time used. When that is more than 5 s ahead of the clock: the backup worker of the leased pair takes over,
+// which has its own highest time used. If that is too far ahead as well, calls wait for the clock or for the end of their
+// context. The lease stores a ceiling above the highest time used, which defends across restarts.
 //
-// Demand beyond the sequence's capacity (4,096 ids a millisecond) draws on the milliseconds to come, up to the burst
-// (100 ms), and then waits for the clock.
+// Demand above the capacity of the sequence (4,096 ids a millisecond) uses the following milliseconds, up to 100 ms ahead
+// of the clock. After that, calls wait for the clock.
 type Snowflake struct {
 	settings
-	pace   pace
 	leases LeaseStore
-	win    atomic.Pointer[window]
+	start  time.Time // the zero of mono
+	window atomic.Pointer[window]
 
-	mu       sync.Mutex
-	streams  [2]stream
-	active   int   // index of the stream in use
-	seen     int64 // the clock's last reading, in milliseconds of the layout
-	hold     int64 // calls wait until the clock shows this
-	grant    Grant
-	deadline time.Duration // on Mono: the lease is good until then; 0 without a lease
-	closed   bool
-	busy     bool          // many ids were taken from the last window
-	changed  chan struct{} // closed and replaced when waiting calls should look again
+	mu        sync.Mutex // guards what follows, up to events
+	workers   [2]worker  // the leased pair
+	active    int        // index of the worker in use
+	grant     Grant
+	deadline  time.Duration // on mono: ids may be issued until then; 0 without a lease
+	lastClock int64         // the last reading of the clock
+	holdUntil int64         // calls wait until the clock shows this
+	closed    bool
+	changed   chan struct{} // closed and replaced to wake waiting calls
+	events    []Event       // to report when mu is unlocked
 
 	waiting   atomic.Int64
 	rollbacks atomic.Int64
-	keeper    keeper
+
+	wakeup     chan struct{} // has room for one: renew the lease now
+	stopRenew  context.CancelFunc
+	renewEnded chan struct{}
+	closeOnce  sync.Once
+	closeErr   error
 }
 
-// NewSnowflake leases a pair of workers and returns a generator with it, for the caller to Close. It blocks on the store
-// until ctx ends, and fails when the lease cannot be had: ErrNoWorker when all are taken, ErrLayout when settings do not
-// fit, ErrExhausted when the clock is outside the layout's years, otherwise the store's error.
+// NewSnowflake leases a pair of workers and returns a generator with it; the caller closes it. It blocks on the store until
+// ctx ends. It returns ErrNoWorker when all workers are taken, ErrLayout when options do not fit, ErrExhausted when the
+// clock is outside the layout's time, otherwise the store's error.
 func NewSnowflake(ctx context.Context, leases LeaseStore, opts ...Option) (*Snowflake, error) {
-	s := &Snowflake{settings: defaultSettings(), leases: leases, changed: make(chan struct{})}
+	s := &Snowflake{
+		settings: defaultSettings(), leases: leases, start: time.Now(), changed: make(chan struct{}),
+		wakeup: make(chan struct{}, 1), renewEnded: make(chan struct{}),
+	}
 	for _, opt := range opts {
 		opt(&s.settings)
 	}
@@ -55,14 +63,13 @@ func NewSnowflake(ctx context.Context, leases LeaseStore, opts ...Option) (*Snow
 		s.owner += "-"
 	}
 	s.owner += rand.Text()
-	s.pace = s.newPace()
-	s.seen = s.now()
-	s.win.Store(deadWindow())
-	if s.seen < 0 || s.seen > s.pace.maxMS {
+	s.lastClock = s.now()
+	s.window.Store(noWindow)
+	if s.lastClock < 0 || s.lastClock > s.layout.maxMillis() {
 		return nil, fmt.Errorf("%w: the clock shows %s, the layout lasts from %s to %s",
-			ErrExhausted, s.clock.Wall().UTC(), s.layout.Epoch, s.layout.End())
+			ErrExhausted, s.clock().UTC(), s.layout.Epoch, s.layout.End())
 	}
-	if err := s.startKeeper(ctx); err != nil {
+	if err := s.startRenewing(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -70,24 +77,21 @@ func NewSnowflake(ctx context.Context, leases LeaseStore, opts ...Option) (*Snow
 
 // Next implements Generator.
 func (s *Snowflake) Next(ctx context.Context) (ID, error) {
-	if w := s.win.Load(); w.valid(s.clock) {
+	if w := s.window.Load(); s.isOpen(w) {
 		if tick, got := w.take(1); got == 1 {
-			return w.compose(tick), nil
+			return w.id(tick), nil
 		}
 	}
 	var one [1]ID
-	err := s.fill(ctx, one[:])
+	err := s.NextN(ctx, one[:])
 	return one[0], err
 }
 
 // NextN implements Generator.
-func (s *Snowflake) NextN(ctx context.Context, dst []ID) error { return s.fill(ctx, dst) }
-
-// fill takes ids from window after window until dst is full.
-func (s *Snowflake) fill(ctx context.Context, dst []ID) error {
+func (s *Snowflake) NextN(ctx context.Context, dst []ID) error {
 	for {
-		w := s.win.Load()
-		if w.valid(s.clock) {
+		w := s.window.Load()
+		if s.isOpen(w) {
 			dst = dst[w.takeInto(dst):]
 		}
 		if len(dst) == 0 {
@@ -99,35 +103,74 @@ func (s *Snowflake) fill(ctx context.Context, dst []ID) error {
 	}
 }
 
-// advance replaces the window that its caller found empty or out of date, or waits until that can be tried again.
-func (s *Snowflake) advance(ctx context.Context, used *window) error {
-	var seen []Event
+// advance opens the next window after one that its caller found used up or ended, or waits until that can be tried again.
+func (s *Snowflake) advance(ctx context.Context, used *window) (err error) {
+	var wait time.Duration
 	s.mu.Lock()
-	wait, err := time.Duration(0), error(nil)
-	if s.win.Load() == used {
-		wait, err = s.renewWindow(&seen)
+	if s.window.Load() == used {
+		wait, err = s.openWindow()
 	}
-	changed := s.changed
+	changed, events := s.changed, s.events
+	s.events = nil
 	s.mu.Unlock()
-	for _, e := range seen {
+	for _, e := range events {
 		s.observer.IDEvent(e)
 	}
 	if err != nil || wait == 0 {
 		return err
 	}
-	return s.sleep(ctx, wait, changed)
+	return s.wait(ctx, wait, changed)
 }
 
-// longWait is how long a call that waits for the clock sleeps at most before it looks again, since the clock may be set.
-const longWait = 50 * time.Millisecond
+// openWindow opens a window for this moment, or returns how long to wait before the next try. s.mu is locked.
+func (s *Snowflake) openWindow() (wait time.Duration, err error) {
+	// 1. Record what was taken from the window before.
+	s.closeWindow()
+	// 2. Without a lease there are no ids.
+	mono, wall := s.mono(), s.clock()
+	if s.closed {
+		return 0, ErrClosed
+	}
+	if mono >= s.deadline {
+		s.wakeRenewal()
+		return 0, ErrLeaseLost
+	}
+	// 3. Wait for a clock that went back by a little.
+	now := s.sinceEpoch(wall)
+	s.readClock(now)
+	if wait := s.waitForClock(now); wait > 0 {
+		return wait, nil
+	}
+	// 4. Choose the worker, and the ticks that it may use now.
+	ticks, err := s.chooseWorker(now)
+	if err != nil || ticks.wait > 0 {
+		return ticks.wait, err
+	}
+	// 5. Have the ceiling raised before it is reached.
+	w := &s.workers[s.active]
+	if s.milli(ticks.first) >= w.ceiling-s.reserve.Milliseconds()/3 {
+		s.wakeRenewal()
+	}
+	if ticks.first == ticks.limit {
+		return maxWait, nil // the renewal wakes waiting calls
+	}
+	// 6. Calls take ids from the window until the clock's next millisecond or the end of the lease.
+	nextMilli := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall)
+	s.install(ticks, w.number, min(mono+nextMilli, s.deadline))
+	return 0, nil
+}
 
-func (s *Snowflake) sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+// maxWait is how long a call sleeps before it reads the clock again, because the clock may be set in the meantime.
+const maxWait = 50 * time.Millisecond
+
+// wait waits for d, for a change, or for the end of ctx.
+func (s *Snowflake) wait(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
-	fired, stop := after(s.clock, min(d, longWait))
-	defer stop()
+	timer := time.NewTimer(min(d, maxWait))
+	defer timer.Stop()
 	select {
-	case <-fired:
+	case <-timer.C:
 		return nil
 	case <-changed:
 		return nil
@@ -136,99 +179,36 @@ func (s *Snowflake) sleep(ctx context.Context, d time.Duration, changed <-chan s
 	}
 }
 
-// renewWindow installs the window for this moment. Without one, it returns how long to wait before the next try, or the
-// error to give up with. s.mu is held.
-func (s *Snowflake) renewWindow(seen *[]Event) (time.Duration, error) {
-	s.retireWindow()
-	mono, wall := s.clock.Mono(), s.clock.Wall()
-	switch {
-	case s.closed:
-		return 0, ErrClosed
-	case mono >= s.deadline:
-		s.keeper.wake()
-		return 0, ErrLeaseLost
-	}
-	now := s.sinceEpoch(wall)
-	s.notice(now, seen)
-	if wait := s.holding(now); wait > 0 {
-		return wait, nil
-	}
-	r, err := s.choose(now, seen)
-	if err != nil || r.wait > 0 {
-		return r.wait, err
-	}
-	st := &s.streams[s.active]
-	if r.first>>s.pace.seqBits >= st.ceiling-s.pace.reserve/3 {
-		s.keeper.wake()
-	}
-	if !r.usable() {
-		return longWait, nil // the keeper tells when the ceiling is raised
-	}
-	tillNext := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall) // millisecond
-	s.install(r, st.machine, mono, min(mono+tillNext, s.deadline))
-	return 0, nil
-}
-
-// notice compares the clock with its last reading: the first and the second defence. s.mu is held.
-func (s *Snowflake) notice(now int64, seen *[]Event) {
-	back := s.seen - now
-	s.hold = max(s.hold, s.seen)
-	s.seen = now
-	if back > 0 {
-		s.rollbacks.Add(1)
-	}
-	if s.hold-now <= s.tolerance.Milliseconds() {
-		if back > 0 {
-			*seen = append(*seen, Event{Kind: ClockWait, Step: millis(back)})
-		}
-		return
-	}
-	s.hold = now
-	for i := range s.streams {
-		s.streams[i].rolledBack(s.pace, now)
-	}
-	*seen = append(*seen, Event{Kind: ClockAhead, Step: millis(back)})
-}
-
-// holding returns how long calls have to wait for a clock that went back by a little. They need not when no id has
-// reached the time that it shows now. s.mu is held.
-func (s *Snowflake) holding(now int64) time.Duration {
-	if s.hold <= now || s.streams[s.active].last>>s.pace.seqBits <= now {
-		return 0
-	}
-	return millis(s.hold - now)
-}
-
-// choose returns the reach of the stream to use, which is the other one when the clock has left the active one behind:
-// the third defence. s.mu is held.
-func (s *Snowflake) choose(now int64, seen *[]Event) (reach, error) {
-	st, spare := &s.streams[s.active], &s.streams[1-s.active]
-	var r reach
-	if now <= s.pace.maxMS {
-		r = st.reach(s.pace, now)
-	}
-	if max(now, r.first>>s.pace.seqBits) > s.pace.maxMS {
-		return r, fmt.Errorf("%w: the layout's time ends at %s", ErrExhausted, s.layout.End())
-	}
-	if r.wait == 0 || !st.recovering {
-		return r, nil
-	}
-	other := spare.reach(s.pace, now)
-	if other.wait > 0 {
-		r.wait = min(r.wait, other.wait)
-		return r, nil
-	}
-	s.active = 1 - s.active
-	*seen = append(*seen, Event{Kind: WorkerSwitched, Step: millis(r.ahead), Worker: spare.machine})
-	return other, nil
-}
-
-func (s *Snowflake) now() int64 { return s.sinceEpoch(s.clock.Wall()) }
-
-func (s *Snowflake) sinceEpoch(t time.Time) int64 { return t.UnixMilli() - s.layout.Epoch.UnixMilli() }
-
-// broadcast makes waiting calls look again. s.mu is held.
-func (s *Snowflake) broadcast() {
+// wakeWaiters makes waiting calls look again. s.mu is locked.
+func (s *Snowflake) wakeWaiters() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Layout returns the layout of the generator's ids.
+func (s *Snowflake) Layout() Layout { return s.layout }
+
+// SnowflakeStats is the state of a Snowflake, for gauges and the admin page.
+type SnowflakeStats struct {
+	Worker    int           // worker in use, counted over all data centres
+	Ahead     time.Duration // how far the time in the last id is ahead of the clock; zero if it is not
+	Reserve   time.Duration // how far the stored ceiling is above the time in the last id
+	LeaseLeft time.Duration // how long ids can be issued without a renewal; zero without a lease
+	Rollbacks int64         // how often the clock was seen to go back
+	Waiting   int64         // calls that wait for the clock or the store
+}
+
+// Stats returns the present state.
+func (s *Snowflake) Stats() SnowflakeStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, last := s.workers[s.active], s.milli(s.lastTick())
+	return SnowflakeStats{
+		Worker:    w.number,
+		Ahead:     max(0, millis(last-s.now())),
+		Reserve:   max(0, millis(w.ceiling-last)),
+		LeaseLeft: max(0, s.deadline-s.mono()),
+		Rollbacks: s.rollbacks.Load(),
+		Waiting:   s.waiting.Load(),
+	}
 }

@@ -48,7 +48,7 @@ func TestClockBackALittleIsNotWaitedForWhenIdle(t *testing.T) {
 
 func TestWaitForClockIsBoundedByContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, idgen.WithTolerance(time.Hour), idgen.WithMaxAhead(time.Hour))
+		r := newRig(t, idgen.WithTolerance(time.Hour))
 		defer r.close()
 		r.next()
 		r.clock.Step(-time.Minute)

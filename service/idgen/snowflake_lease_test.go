@@ -12,7 +12,7 @@ import (
 	"seckill/service/idgen/idgentest"
 )
 
-func atNoon() idgen.Option { return idgen.WithClock(idgentest.NewClock(noon)) }
+func atNoon() idgen.Option { return idgen.WithClock(idgentest.NewClock(noon).Wall) }
 
 func TestStoreDownAtStartIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -162,13 +162,13 @@ func TestHolderThatIsTakenOverStops(t *testing.T) {
 	})
 }
 
-// A holder whose own clock runs slow believes in its lease for too long. Its ids stay below its ceiling all the same,
-// and those of its successor above.
+// A holder whose clock runs slower than the store's believes in its lease for too long. Its ids stay below its ceiling, and
+// those of its successor are above it.
 func TestHolderThatGoesOnAfterItsLeaseStillRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := idgen.WithLayout(onePair())
-		leases, slow := &idgentest.Leases{}, &slowClock{Clock: idgentest.NewClock(noon)}
-		old, err := idgen.NewSnowflake(t.Context(), leases, one, idgen.WithClock(slow))
+		leases := hastyLeases{&idgentest.Leases{}}
+		old, err := idgen.NewSnowflake(t.Context(), leases, one, atNoon())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +182,15 @@ func TestHolderThatGoesOnAfterItsLeaseStillRepeatsNothing(t *testing.T) {
 			ids.Add(t, dst...)
 		}
 		takeFrom(old)
-		leases.Always(idgentest.Down)
-		time.Sleep(15 * time.Second)
-		leases.Set(func(_, owner string) idgentest.Fault { return idgentest.None })
-		slow.stop() // its keeper does not come to renew
-		ahead := idgen.WithClock(idgentest.NewClock(noon.Add(time.Second)))
+		holder := leases.Pairs()[0].Owner
+		leases.Set(func(_, owner string) idgentest.Fault { // the old holder cannot renew
+			if owner == holder {
+				return idgentest.Down
+			}
+			return idgentest.None
+		})
+		time.Sleep(2 * time.Second)
+		ahead := idgen.WithClock(idgentest.NewClock(noon.Add(time.Second)).Wall)
 		successor, err := idgen.NewSnowflake(t.Context(), leases, one, ahead)
 		if err != nil {
 			t.Fatal(err)
@@ -195,6 +199,7 @@ func TestHolderThatGoesOnAfterItsLeaseStillRepeatsNothing(t *testing.T) {
 			takeFrom(old)
 			takeFrom(successor)
 		}
+		leases.Set(nil)
 		for _, g := range []idgen.Generator{successor, old} {
 			if err := g.Close(context.Background()); err != nil {
 				t.Error(err)
@@ -203,35 +208,25 @@ func TestHolderThatGoesOnAfterItsLeaseStillRepeatsNothing(t *testing.T) {
 	})
 }
 
-// slowClock is a clock at a tenth of the speed, with timers that stop on demand.
-type slowClock struct {
-	*idgentest.Clock
-	stopped bool
-	mu      sync.Mutex
+// hastyLeases is a store whose clock is ten times as fast as the holders': leases end early.
+type hastyLeases struct{ *idgentest.Leases }
+
+func (l hastyLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (idgen.Grant, error) {
+	want.TTL /= 10
+	return l.Leases.Acquire(ctx, want)
 }
 
-func (c *slowClock) Mono() time.Duration { return c.Clock.Mono() / 10 }
-
-func (c *slowClock) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stopped = true
-}
-
-func (c *slowClock) AfterFunc(d time.Duration, f func()) func() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stopped {
-		return func() bool { return false }
-	}
-	return c.Clock.AfterFunc(d, f)
+func (l hastyLeases) Renew(ctx context.Context, held idgen.Grant, ttl time.Duration, c idgen.Ceilings) error {
+	return l.Leases.Renew(ctx, held, ttl/10, c)
 }
 
 func TestEveryWorkerOnceAndNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := &idgentest.Leases{}
+		layout := idgen.DefaultLayout()
+		layout.DataCenterBits, layout.WorkerBits = 0, 10
 		start := func() (*idgen.Snowflake, error) {
-			return idgen.NewSnowflake(t.Context(), leases, idgen.WithAnyDataCenter(), atNoon())
+			return idgen.NewSnowflake(t.Context(), leases, idgen.WithLayout(layout), atNoon())
 		}
 		var mu sync.Mutex
 		workers, gens := map[int]bool{}, []*idgen.Snowflake{}

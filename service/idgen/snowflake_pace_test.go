@@ -104,7 +104,7 @@ func TestEndOfTheLayout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, wall := range []time.Time{layout.End(), layout.Epoch.Add(-time.Millisecond)} {
 			clock := idgentest.NewClock(wall)
-			_, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(0), idgen.WithClock(clock))
+			_, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(0), idgen.WithClock(clock.Wall))
 			if !errors.Is(err, idgen.ErrExhausted) {
 				t.Errorf("start at %s: %v, want ErrExhausted", wall, err)
 			}

@@ -18,7 +18,7 @@ import (
 )
 
 // idClock is the clock that order ids take the time from. A drill replaces it; see clock_set.go.
-var idClock = idgen.SystemClock
+var idClock idgen.Clock = time.Now
 
 // redisIDKey is where Redis counts ids.
 const redisIDKey = "ids:seckill"
@@ -50,7 +50,7 @@ func (a *App) newIDs(ctx context.Context, b backends) (idgen.Generator, error) {
 	}
 	host, _ := os.Hostname() // tells people whose lease it is
 	snowflake, err := idgen.NewSnowflake(ctx, leases, idgen.WithOwner(host), idgen.WithObserver(a.observer),
-		idgen.WithDataCenter(a.opts.IDs.DataCenter), idgen.WithClock(idClock()))
+		idgen.WithDataCenter(a.opts.IDs.DataCenter), idgen.WithClock(idClock))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ type NoObserver struct{}
 
 func (NoObserver) IDEvent(Event) {}
 
-// Event is one observation. Fields that the kind does not mention are zero.
+// Event is one observation. Fields that the description of its kind does not mention are zero.
 type Event struct {
 	Kind   EventKind
 	Step   time.Duration // how far the clock went back, or how far ahead of it the generator is
@@ -23,20 +23,20 @@ type Event struct {
 	Err    error         // why it failed
 }
 
-// EventKind says what happened. Its String is fit for a log line and a metric label.
+// EventKind is the kind of an Event. Its String is a metric label.
 type EventKind int
 
-// The events an Observer may get.
+// The kinds of events.
 const (
 	ClockWait      EventKind = iota + 1 // the clock went back by a little (Step): calls wait for it
-	ClockAhead                          // the clock went back by more (Step): ids go on from the highest time used
+	ClockAhead                          // the clock went back by more (Step): ids continue from the highest time used
 	WorkerSwitched                      // too far ahead of the clock (Step): the other Worker of the pair takes over
 	LeaseAcquired                       // a pair was leased (Took), ids carry Worker
 	LeaseRenewed                        // the lease was renewed (Took)
-	LeaseFailed                         // a lease could not be had or renewed (Took, Err); it is tried again
+	LeaseFailed                         // a lease could not be acquired or renewed (Took, Err); it is tried again
 	LeaseLost                           // the lease is gone (Err); calls fail until there is another
 	SegmentLoaded                       // Count ids were loaded (Took)
-	SegmentFailed                       // ids could not be loaded (Took, Err); it is tried again while they are wanted
+	SegmentFailed                       // ids could not be loaded (Took, Err); it is tried again
 )
 
 var eventNames = [...]string{
