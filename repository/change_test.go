@@ -10,7 +10,7 @@ import (
 
 // A change whose context ends before any statement of it was on its way has not happened, and is answered so: nobody has
 // to settle anything. One that is cut off while a statement waits is not known to whoever asked.
-func TestAChangeThatIsCutOff(t *testing.T) {
+func TestChange_CutOff(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, narrow := openDB(t, target), openRaw(t, target, PoolOptions{MaxOpen: 1})
 		order := placed(t, db, onSale(t, db, 9, 1), 1)

@@ -41,7 +41,7 @@ func shifted(batch []*service.Placement) {
 	last.Err, last.Replayed = first.Err, first.Replayed
 }
 
-func TestBrokenAccountingIsNoticed(t *testing.T) {
+func TestControls_BrokenAccountingIsNoticed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -58,7 +58,7 @@ func TestBrokenAccountingIsNoticed(t *testing.T) {
 		{"a unit is returned twice", replacing("SET stock = stock + ?", "SET stock = stock + 2 * ?"), nil},
 		{"no unit is returned", leavingOut("UPDATE voucher_stock SET stock = stock + ?"), nil},
 		{"a closed order keeps its slot", replacing("slot = NULL, ", ""), nil},
-		{"a payment is not kept", leavingOut("INSERT INTO `payment`"), nil},
+		{"a payment is not kept", leavingOut("INSERT INTO payment"), nil},
 		{"what is overdue does not matter", replacing("AND o.pay_by <=", "AND o.id <="), nil},
 		{"units are added twice", replacing("total = total + ?, stock = stock + ?", "total = total + ?, stock = stock + 2 * ?"), nil},
 		{"the answer comes before the commit", leavingOut("COMMIT"), nil},
@@ -141,7 +141,7 @@ func overtaken(t *testing.T, db *DB, other func(w *wire), batch ...*service.Plac
 
 // Each condition of the guard is needed: with it the slower instance is told the truth, without it the audit or the
 // answer is wrong.
-func TestEachConditionOfTheGuard(t *testing.T) {
+func TestGuard_EachConditionIsNeeded(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string

@@ -20,7 +20,6 @@ type failure int
 const (
 	permanent failure = iota // the same transaction would fail again
 	transient                // nothing was done; the same transaction may succeed later
-	duplicate                // a unique index refused a row
 	unknown                  // COMMIT was sent and not confirmed: the transaction may be durable or not
 )
 
@@ -34,7 +33,6 @@ var mysqlErrors = map[uint16]failure{
 	1021: transient, // ER_DISK_FULL
 	1040: transient, // ER_CON_COUNT_ERROR: too many connections
 	1053: transient, // ER_SERVER_SHUTDOWN
-	1062: duplicate, // ER_DUP_ENTRY
 	1114: transient, // ER_RECORD_FILE_FULL
 	1205: transient, // ER_LOCK_WAIT_TIMEOUT
 	1213: transient, // ER_LOCK_DEADLOCK
@@ -48,12 +46,10 @@ var mysqlErrors = map[uint16]failure{
 	4031: transient, // ER_CLIENT_INTERACTION_TIMEOUT
 }
 
-// sqliteErrors classifies the result codes of SQLite: https://www.sqlite.org/rescode.html.
+// sqliteErrors classifies the primary result codes of SQLite: https://www.sqlite.org/rescode.html.
 var sqliteErrors = map[int]failure{
-	5:    transient, // SQLITE_BUSY
-	6:    transient, // SQLITE_LOCKED
-	1555: duplicate, // SQLITE_CONSTRAINT_PRIMARYKEY
-	2067: duplicate, // SQLITE_CONSTRAINT_UNIQUE
+	5: transient, // SQLITE_BUSY
+	6: transient, // SQLITE_LOCKED
 }
 
 // classify looks an error up.
@@ -68,7 +64,7 @@ func classify(err error) failure {
 		return mysqlErrors[e.Number]
 	}
 	if e, ok := errors.AsType[*moderncsqlite.Error](err); ok {
-		return max(sqliteErrors[e.Code()], sqliteErrors[e.Code()&0xff]) // extended codes carry the primary one
+		return sqliteErrors[e.Code()&0xff]
 	}
 	return permanent
 }

@@ -219,13 +219,17 @@ func (h *history) snapshot() (lines []string, err error) {
 		for _, e := range events {
 			lines = append(lines, eventLine(e.BizID, e.Version, e.BizType))
 		}
-		var payments []paymentRow
-		err = errors.Join(err, e, h.db.gorm.Where("order_id IN ?", ids).Find(&payments).Error)
+		var payments []struct {
+			PaymentID string
+			OrderID   idgen.ID
+			RefundDue bool
+		}
+		err = errors.Join(err, e, h.db.gorm.Raw("SELECT payment_id, order_id, refund_due FROM payment WHERE order_id IN ?", ids).Scan(&payments).Error)
 		for _, p := range payments {
 			if strings.Contains(p.PaymentID, " ") { // the shop's own
-				p.PaymentID = "own of " + idgen.ID(p.OrderID).String()
+				p.PaymentID = "own of " + p.OrderID.String()
 			}
-			lines = append(lines, paymentLine(p.PaymentID, idgen.ID(p.OrderID), p.RefundDue))
+			lines = append(lines, paymentLine(p.PaymentID, p.OrderID, p.RefundDue))
 		}
 	}
 	slices.Sort(lines)

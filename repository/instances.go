@@ -10,17 +10,17 @@ import (
 	"seckill/service"
 )
 
-// Instances is where the instances of a shop tell each other how they are. Nothing is decided by what stands there.
+// Instances stores the reports of a shop's instances for each other. No decision depends on them.
 type Instances struct{ db *DB }
 
-// NewInstances keeps reports in db, which stays the caller's to close.
+// NewInstances stores reports in db; the caller closes db.
 func NewInstances(db *DB) *Instances { return &Instances{db: db} }
 
-// instanceTime is how long an instance that does not report any more is remembered. Reports are every few seconds.
-const instanceTime = time.Hour
+// reportTTL is how long the last report of an instance is kept. Instances report every few seconds.
+const reportTTL = time.Hour
 
-// Report stores what the named instance says about itself, a JSON document, in place of what it said before, and returns
-// what every instance has said last, its own included, by name. Those that fell silent an hour ago are forgotten.
+// Report replaces the report of the named instance, a JSON document, and returns the last reports of all instances, sorted
+// by name. Reports that are older than an hour are left out.
 func (s *Instances) Report(ctx context.Context, name string, report []byte) ([]service.Instance, error) {
 	d := s.db.dialect
 	var rows []struct {
@@ -31,14 +31,14 @@ func (s *Instances) Report(ctx context.Context, name string, report []byte) ([]s
 	err := s.db.session(ctx).Exec("INSERT INTO instance (name, report, seen_at) VALUES (?, ?, "+d.now+") "+
 		d.onConflict("name", "report = ?, seen_at = "+d.now), name, string(report), string(report)).Error
 	if err != nil {
-		return nil, fmt.Errorf("report to the other instances: %w", err)
+		return nil, fmt.Errorf("store the report of this instance: %w", err)
 	}
 	err = s.db.read(ctx, func(tx *gorm.DB) error {
 		return tx.Raw("SELECT name, report, " + d.millisSince("seen_at") + " AS age FROM instance WHERE seen_at > " +
-			d.nowPlus(-instanceTime) + " ORDER BY name").Scan(&rows).Error
+			d.nowPlus(-reportTTL) + " ORDER BY name").Scan(&rows).Error
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what other instances report: %w", err)
+		return nil, fmt.Errorf("read the reports of other instances: %w", err)
 	}
 	instances := make([]service.Instance, len(rows))
 	for i, r := range rows {
@@ -47,11 +47,11 @@ func (s *Instances) Report(ctx context.Context, name string, report []byte) ([]s
 	return instances, nil
 }
 
-// Leave removes the instance, and those that fell silent long ago.
+// Leave removes the report of the instance, and reports that are too old.
 func (s *Instances) Leave(ctx context.Context, name string) error {
-	err := s.db.session(ctx).Exec("DELETE FROM instance WHERE name = ? OR seen_at <= "+s.db.dialect.nowPlus(-instanceTime), name).Error
+	err := s.db.session(ctx).Exec("DELETE FROM instance WHERE name = ? OR seen_at <= "+s.db.dialect.nowPlus(-reportTTL), name).Error
 	if err != nil {
-		return fmt.Errorf("take leave of the other instances: %w", err)
+		return fmt.Errorf("remove the report of this instance: %w", err)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"seckill/repository/repotest/dbtest"
 )
 
-func TestInstancesHearOfEachOther(t *testing.T) {
+func TestInstances_ReportToEachOther(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		s := NewInstances(openDB(t, target))
 		for _, r := range []struct{ name, report string }{{"one", `{"n": 1}`}, {"two", `{"n": 2}`}, {"one", `{"n": 3}`}} {

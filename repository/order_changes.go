@@ -13,21 +13,18 @@ import (
 	"seckill/service/idgen"
 )
 
-// lockedOrder is an order that nobody else can change until the transaction ends, and the database's time.
+// lockedOrder is an order that no other transaction can change until this one ends, and the database's time.
 type lockedOrder struct {
 	Row    orderRow `gorm:"embedded"`
 	ReadAt dbTime
 }
 
-// lockOrder reads an order of the user for a change. Whoever changes an order locks it first and the stock row after
-// it, as placing does, so that no two of them wait for each other.
+// lockOrder reads and locks an order of the user. Every transaction locks the order before the stock row, as placing does,
+// so that no two of them wait for each other.
 func lockOrder(tx *gorm.DB, d dialect, id idgen.ID, user service.UserID) (*orderRow, time.Time, error) {
 	var found lockedOrder
 	err := tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o WHERE o.id = ? AND o.user_id = ?"+d.exclusive,
 		int64(id), int64(user)).Take(&found).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = service.ErrNotFound
-	}
 	return &found.Row, found.ReadAt.Time, err
 }
 
@@ -61,17 +58,17 @@ func (s *Orders) Overdue(ctx context.Context, limit int) (ids []idgen.ID, err er
 	return ids, err
 }
 
-// Expire implements service.OrderStore. Orders that somebody is changing at this moment are left for the next time.
+// Expire implements service.OrderStore. It leaves out orders that another transaction is changing.
 func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idgen.ID]int64, error) {
 	var returned map[idgen.ID]int64
-	again := false
+	repeated := false
 	err := s.db.change(ctx, func(tx *gorm.DB) (err error) {
-		if again {
-			if returned, err = expiredWith(tx, s.db.dialect, eventIDs); err != nil || len(returned) > 0 {
+		if repeated {
+			if returned, err = expiredBefore(tx, s.db.dialect, eventIDs); err != nil || len(returned) > 0 {
 				return err
 			}
 		}
-		again = true
+		repeated = true
 		returned, err = expire(tx, s.db.dialect, ids, eventIDs)
 		return err
 	})
@@ -81,7 +78,7 @@ func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idge
 	return returned, nil
 }
 
-// expire is the transaction.
+// expire is the transaction of Expire.
 func expire(tx *gorm.DB, d dialect, ids, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
 	var found []lockedOrder
 	err = tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o"+
@@ -98,9 +95,9 @@ func expire(tx *gorm.DB, d dialect, ids, eventIDs []idgen.ID) (returned map[idge
 	return closeOrders(tx, orders, eventIDs, service.Expired, found[0].ReadAt.Time)
 }
 
-// expiredWith finds what an earlier try did whose commit was not confirmed, by the events that it wrote. It waits for a
-// commit that is still going on.
-func expiredWith(tx *gorm.DB, d dialect, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
+// expiredBefore finds what an earlier attempt did whose COMMIT was not confirmed, by the events that it wrote. It waits for
+// a COMMIT that is still running.
+func expiredBefore(tx *gorm.DB, d dialect, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
 	var ids []idgen.ID
 	err = tx.Raw("SELECT biz_id FROM outbox_event WHERE event_id IN ?"+d.shared, eventIDs).Scan(&ids).Error
 	if err != nil || len(ids) == 0 {
@@ -118,8 +115,8 @@ func expiredWith(tx *gorm.DB, d dialect, eventIDs []idgen.ID) (returned map[idge
 	return returned, err
 }
 
-// closeOrders closes locked pending orders, gives back their slots and units, and writes their events. It leaves the
-// orders as they are then, and returns the units that each voucher got back.
+// closeOrders closes locked pending orders, frees their slots, returns their units, and writes their events. It updates the
+// orders that it gets, and returns how many units each voucher got back.
 func closeOrders(tx *gorm.DB, orders []*service.Order, eventIDs []idgen.ID, reason service.CloseReason, now time.Time) (map[idgen.ID]int64, error) {
 	ids := make([]idgen.ID, len(orders))
 	events := make([]event, len(orders))
@@ -143,7 +140,7 @@ func closeOrders(tx *gorm.DB, orders []*service.Order, eventIDs []idgen.ID, reas
 	if err := appendEvents(tx, events, now); err != nil {
 		return nil, err
 	}
-	for _, voucher := range slices.Sorted(maps.Keys(units)) { // in order, so that no two transactions wait for each other
+	for _, voucher := range slices.Sorted(maps.Keys(units)) { // in order, to avoid deadlocks
 		err := exactly(1, tx.Exec("UPDATE voucher_stock SET stock = stock + ? WHERE voucher_id = ?", units[voucher], voucher))
 		if err != nil {
 			return nil, err
@@ -152,10 +149,10 @@ func closeOrders(tx *gorm.DB, orders []*service.Order, eventIDs []idgen.ID, reas
 	return units, nil
 }
 
-// errUnexpectedRows is a change that met other rows than its transaction had locked: a defect, never a race.
-var errUnexpectedRows = errors.New("a change met another number of rows than it had locked")
+// errUnexpectedRows is a defect, never a race: a transaction changed other rows than it had locked.
+var errUnexpectedRows = errors.New("a statement changed another number of rows than its transaction had locked")
 
-// exactly turns a wrong number of affected rows into an error.
+// exactly returns an error unless the statement changed n rows.
 func exactly(n int, result *gorm.DB) error {
 	if result.Error == nil && result.RowsAffected != int64(n) {
 		return errUnexpectedRows

@@ -59,7 +59,7 @@ func change(ctx context.Context, db *DB, o service.Order, step string) (service.
 
 var errNothingExpired = &service.Error{Code: "nothing-expired"}
 
-func TestOrderChanges(t *testing.T) {
+func TestOrders_Changes(t *testing.T) {
 	t.Parallel()
 	const paid, closed, refund = string(service.CodeOrderPaid), string(service.CodeOrderClosed), string(service.CodeRefundDue)
 	const none, notFound = "nothing-expired", string(service.CodeNotFound)
@@ -135,7 +135,7 @@ func checkChange(t *testing.T, db *DB, id idgen.ID, answered service.Order, err 
 	}
 }
 
-func TestChangesOfAnUnknownOrder(t *testing.T) {
+func TestOrders_ChangesOfAnUnknownOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -151,7 +151,7 @@ func TestChangesOfAnUnknownOrder(t *testing.T) {
 }
 
 // A payment pays one order, and which one it was is said, whoever asks with it for another.
-func TestAPaymentIsForOneOrder(t *testing.T) {
+func TestPay_OnePaymentPaysOneOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -171,7 +171,7 @@ func TestAPaymentIsForOneOrder(t *testing.T) {
 }
 
 // Nobody can keep an order from being paid by guessing how the shop names a payment of its own.
-func TestTheShopsPaymentReferenceCannotBeTaken(t *testing.T) {
+func TestPay_ShopReferenceCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -180,8 +180,8 @@ func TestTheShopsPaymentReferenceCannotBeTaken(t *testing.T) {
 		if _, err := change(t.Context(), db, one, "pay"); err != nil {
 			t.Fatal(err)
 		}
-		var own paymentRow
-		if err := db.gorm.Where("order_id = ?", one.ID).Take(&own).Error; err != nil {
+		var own struct{ PaymentID string }
+		if err := db.gorm.Table("payment").Where("order_id = ?", one.ID).Take(&own).Error; err != nil {
 			t.Fatal(err)
 		}
 		guess := strings.ReplaceAll(own.PaymentID, one.ID.String(), other.ID.String())
@@ -194,7 +194,7 @@ func TestTheShopsPaymentReferenceCannotBeTaken(t *testing.T) {
 	})
 }
 
-func TestOverdueGoesByTheDatabasesClock(t *testing.T) {
+func TestOverdue_UsesTheDatabaseClock(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)

@@ -33,7 +33,7 @@ func eachPair(t *testing.T, test func(t *testing.T, dbs [2]*DB)) {
 }
 
 // Pay, cancel and expire at once, each twice and from two instances: one wins, and the unit comes back at most once.
-func TestOneChangeWins(t *testing.T) {
+func TestOrders_OneChangeWins(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
 		winners := map[string]int{}
@@ -116,7 +116,7 @@ func raceAnswers(end service.Order, moved bool, got []string) (want []string, ok
 }
 
 // A payment for a closed order is due for refund once, however often and wherever it is told.
-func TestRefundIsRecordedOnce(t *testing.T) {
+func TestPay_RefundIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
 		voucher := onSale(t, dbs[0], 9, 1)
@@ -144,7 +144,7 @@ func TestRefundIsRecordedOnce(t *testing.T) {
 }
 
 // The same payment for two orders at the same moment pays one of them, and the other is told.
-func TestOnePaymentForTwoOrdersAtOnce(t *testing.T) {
+func TestPay_OnePaymentForTwoOrdersAtOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
 		for range 20 {
@@ -167,7 +167,7 @@ func TestOnePaymentForTwoOrdersAtOnce(t *testing.T) {
 }
 
 // Two instances expire several vouchers in batches at the same time: each order once, each unit once.
-func TestTwoInstancesExpire(t *testing.T) {
+func TestExpire_TwoInstances(t *testing.T) {
 	t.Parallel()
 	const vouchers, each, batch = 3, 60, 25
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {

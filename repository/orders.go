@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -9,7 +10,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// Orders is the service.OrderStore over a database.
+// Orders implements service.OrderStore.
 type Orders struct {
 	db     *DB
 	cached termsCache
@@ -17,7 +18,7 @@ type Orders struct {
 
 var _ service.OrderStore = (*Orders)(nil)
 
-// NewOrders keeps orders in db, which stays the caller's to close.
+// NewOrders stores orders in db; the caller closes db.
 func NewOrders(db *DB) *Orders { return &Orders{db: db} }
 
 // Order implements service.OrderStore.
@@ -27,8 +28,8 @@ func (s *Orders) Order(ctx context.Context, id idgen.ID) (service.Order, error) 
 	return row.order(), err
 }
 
-// Orders implements service.OrderStore. The index (user_id, request_id) finds a user's orders, of which there are few;
-// an index of its own would cost every placed order.
+// Orders implements service.OrderStore. The index (user_id, request_id) finds a user's orders, which are few; another
+// index would slow down every placed order.
 func (s *Orders) Orders(ctx context.Context, user service.UserID, before idgen.ID, limit int) ([]service.Order, error) {
 	var rows []orderRow
 	err := s.db.read(ctx, func(tx *gorm.DB) error {
@@ -45,8 +46,8 @@ func (s *Orders) Orders(ctx context.Context, user service.UserID, before idgen.I
 	return orders, err
 }
 
-// Buyers implements service.OrderStore. The index (voucher_id, user_id, slot) covers it. The counter is read first: an
-// order that commits in between is in the list without being counted, never the other way round.
+// Buyers implements service.OrderStore. The index (voucher_id, user_id, slot) covers its query. The counter is read first:
+// an order that commits between the two reads is in the list but not counted, never counted but not in the list.
 func (s *Orders) Buyers(ctx context.Context, voucherID idgen.ID) (users []service.UserID, placed int64, err error) {
 	err = s.db.read(ctx, func(tx *gorm.DB) error {
 		users = users[:0]
@@ -58,4 +59,36 @@ func (s *Orders) Buyers(ctx context.Context, voucherID idgen.ID) (users []servic
 			Scan(&users).Error
 	})
 	return users, placed, err
+}
+
+// orderRow is a row of voucher_order.
+type orderRow struct {
+	ID          int64
+	VoucherID   int64
+	UserID      int64
+	Slot        *int
+	RequestID   string
+	Status      int8
+	CloseReason *int8
+	Version     int
+	PriceCents  int64
+	CreatedAt   time.Time
+	PayBy       *time.Time
+	PaidAt      *time.Time
+	ClosedAt    *time.Time
+}
+
+// TableName is gorm's hook.
+func (orderRow) TableName() string { return "voucher_order" }
+
+func (r *orderRow) order() service.Order {
+	o := service.Order{
+		ID: idgen.ID(r.ID), VoucherID: idgen.ID(r.VoucherID), UserID: service.UserID(r.UserID),
+		RequestID: r.RequestID, Status: service.Status(r.Status), Version: r.Version, PriceCents: r.PriceCents,
+		CreatedAt: r.CreatedAt.UTC(), PayBy: orZero(r.PayBy), PaidAt: orZero(r.PaidAt), ClosedAt: orZero(r.ClosedAt),
+	}
+	if r.CloseReason != nil {
+		o.CloseReason = service.CloseReason(*r.CloseReason)
+	}
+	return o
 }

@@ -90,7 +90,7 @@ func (s *Orders) placeRound(ctx context.Context, voucherID idgen.ID, pending []*
 }
 
 // commit places all of the orders in one transaction, or returns them undecided. If the transaction fails for good, one of
-// the orders is bad, or they are too many for one packet: commit tries each half by itself.
+// the orders is bad, or they are too many for one packet: commit tries each half alone.
 func (s *Orders) commit(ctx context.Context, voucherID idgen.ID, orders []*service.Placement, now time.Time) (left []*service.Placement, err error) {
 	if len(orders) == 0 {
 		return nil, nil

@@ -41,7 +41,7 @@ func aBatch(voucher idgen.ID, n int) []*service.Placement {
 }
 
 // A connection breaks at any step of placing: the orders get the verdicts that they would have got without it.
-func TestABrokenConnectionChangesNoVerdict(t *testing.T) {
+func TestPlace_BrokenConnectionChangesNoVerdict(t *testing.T) {
 	t.Parallel()
 	has := faultproxy.Contains
 	const orders, events, stock = "INSERT INTO voucher_order", "INSERT INTO outbox_event", "UPDATE voucher_stock"
@@ -117,7 +117,7 @@ func TestABrokenConnectionChangesNoVerdict(t *testing.T) {
 }
 
 // The same for what happens to an order afterwards.
-func TestABrokenConnectionChangesNoAnswer(t *testing.T) {
+func TestOrders_BrokenConnectionChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		direct := openDB(t, target)
@@ -147,7 +147,7 @@ func TestABrokenConnectionChangesNoAnswer(t *testing.T) {
 
 // A commit whose reply never comes, on a connection that stays: the answer is "unknown" in time, and the same request
 // again is told the truth.
-func TestASwallowedReplyIsUnknownInTime(t *testing.T) {
+func TestPlace_SwallowedReplyIsUnknownInTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		openDB(t, target)
@@ -175,7 +175,7 @@ func TestASwallowedReplyIsUnknownInTime(t *testing.T) {
 
 // A message that gets no answer, on a connection that stays, as when the query is killed between two of its statements: it
 // is given up after a while, and the batch placed all the same.
-func TestAMessageWithoutAnAnswer(t *testing.T) {
+func TestPlace_MessageWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		t.Parallel()
@@ -197,7 +197,7 @@ func TestAMessageWithoutAnAnswer(t *testing.T) {
 }
 
 // A context ends while the hot row is held by somebody else: nothing is left of the batch, and nothing was promised.
-func TestATimeoutInALockWaitLeavesNothing(t *testing.T) {
+func TestPlace_TimeoutInALockWaitLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, holder := openDB(t, target), openRaw(t, target, PoolOptions{})
@@ -228,7 +228,7 @@ func TestATimeoutInALockWaitLeavesNothing(t *testing.T) {
 
 // A client that is cut off or stopped with the hot row in its hands does not hold it for longer than the server keeps
 // an idle session.
-func TestAClientThatHangsDoesNotHoldTheSale(t *testing.T) {
+func TestPlace_HangingClientReleasesTheStockRow(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		t.Parallel()

@@ -44,7 +44,7 @@ func live(t *testing.T, db *DB, voucher idgen.ID) (n int) {
 
 // One user sends 64 requests at the same time, to two instances, each a transaction of its own: as many orders stand as
 // the limit allows.
-func TestOneUserAtOnce(t *testing.T) {
+func TestPlace_OneUserManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
 		for _, limit := range []int{1, 3, 1, 3} {
@@ -66,7 +66,7 @@ func TestOneUserAtOnce(t *testing.T) {
 }
 
 // The same request 32 times at once is one order and one answer, also where the limit would allow more.
-func TestOneRequestAtOnce(t *testing.T) {
+func TestPlace_OneRequestManyTimesAtOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
 		voucher := onSale(t, dbs[0], 50, 40)
@@ -88,7 +88,7 @@ func TestOneRequestAtOnce(t *testing.T) {
 }
 
 // Two instances sell one voucher until both are told that it is sold out: all of it is sold, and not one more.
-func TestTwoInstancesSellOut(t *testing.T) {
+func TestPlace_TwoInstancesSellOut(t *testing.T) {
 	t.Parallel()
 	const total, sellers = 700, 6
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
@@ -122,7 +122,7 @@ func TestTwoInstancesSellOut(t *testing.T) {
 }
 
 // Twenty vouchers are hot and there are four connections: nobody waits for a connection that he himself holds.
-func TestManyVouchersFewConnections(t *testing.T) {
+func TestPlace_ManyVouchersFewConnections(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		openDB(t, target)
@@ -168,7 +168,7 @@ func countErrors(w *wire, number uint16) *atomic.Int32 {
 
 // Two instances place the same users in opposite orders until the server has found them waiting for each other. What
 // it rolls back is tried again: each user is served once and everybody else is told so.
-func TestDeadlockOfTwoInstances(t *testing.T) {
+func TestPlace_DeadlockOfTwoInstances(t *testing.T) {
 	t.Parallel()
 	const users = 100
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
@@ -195,7 +195,7 @@ func TestDeadlockOfTwoInstances(t *testing.T) {
 }
 
 // Somebody holds the hot row for longer than a statement waits: the order is not failed but tried again.
-func TestLockWaitIsTriedAgain(t *testing.T) {
+func TestPlace_LockWaitIsRetried(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		t.Parallel()
@@ -233,7 +233,7 @@ func hold(t *testing.T, db *DB, voucher idgen.ID) (release func()) {
 
 // A client may send as its key what will be the id of an order of its own that goes without a key. That ends, with an
 // answer, and holds up nobody.
-func TestAKeyThatIsTheIDOfALaterOrder(t *testing.T) {
+func TestPlace_RequestIDIsTheIDOfALaterOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)

@@ -96,7 +96,7 @@ func checkAnswers(t *testing.T, db *DB, batch []*service.Placement) {
 	}
 }
 
-func TestPlaceKeepsToTheWindow(t *testing.T) {
+func TestPlace_Window(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		window := func(start, end time.Duration) *service.Placement {
@@ -115,7 +115,7 @@ func TestPlaceKeepsToTheWindow(t *testing.T) {
 	})
 }
 
-func TestPlaceRefusesAKeyOfAnotherVoucher(t *testing.T) {
+func TestPlace_RequestIDOfAnotherVoucher(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		one, other := onSale(t, db, 5, 1), onSale(t, db, 5, 1)
@@ -127,7 +127,7 @@ func TestPlaceRefusesAKeyOfAnotherVoucher(t *testing.T) {
 	})
 }
 
-func TestPlaceOfAnUnknownVoucher(t *testing.T) {
+func TestPlace_UnknownVoucher(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
 		if got := place(t, db, placement(nextID(), 1, ""))[0]; service.CodeOf(got.Err) != service.CodeNotFound {
@@ -137,7 +137,7 @@ func TestPlaceOfAnUnknownVoucher(t *testing.T) {
 }
 
 // A row that the database cannot take fails alone, whatever the reason.
-func TestABadRowFailsAlone(t *testing.T) {
+func TestPlace_BadRowFailsAlone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) { // SQLite takes a text of any length
 		db := openDB(t, target)
 		voucher := onSale(t, db, 100, 1)

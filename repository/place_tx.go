@@ -77,8 +77,8 @@ const (
 )
 
 // placeInOneMessage sends the statements of the transaction as one message, for one round trip instead of five: a batch
-// would wait for them longer than the server works. It raises the throughput by half. The last statement reads what
-// became of the others, and the terms for the next batch.
+// would wait for them longer than the server works. It is worth a third of the throughput. The last statement returns how many
+// rows the others changed, and the terms for the next batch.
 func (s *Orders) placeInOneMessage(ctx context.Context, tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) (after cachedTerms, err error) {
 	insert, args := s.insertOrders(orders, now)
 	insertEvents, eventArgs, err := insertEvents(events, now)

@@ -15,7 +15,7 @@ import (
 )
 
 // What a server does as a whole needs one that nobody else is using.
-func TestServerFaults(t *testing.T) {
+func TestPlace_ServerFaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"mariadb", "mysql"} {
 		t.Run(engine, func(t *testing.T) {

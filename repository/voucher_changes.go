@@ -11,7 +11,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// Create implements service.VoucherStore. The same id again changes nothing, so a lost answer does no harm.
+// Create implements service.VoucherStore. The same id again changes nothing, so it is safe to repeat.
 func (s *Vouchers) Create(ctx context.Context, id idgen.ID, v service.NewVoucher) error {
 	d := s.db.dialect
 	return s.db.change(ctx, func(tx *gorm.DB) error {
@@ -27,18 +27,12 @@ func (s *Vouchers) Create(ctx context.Context, id idgen.ID, v service.NewVoucher
 	})
 }
 
-// lockTerms reads the hot row for a change by an admin.
+// lockTerms reads and locks the stock row, for a change by an admin.
 func lockTerms(tx *gorm.DB, d dialect, id idgen.ID) (service.Terms, time.Time, error) {
-	var rows []stockRow
+	var row stockRow
 	err := tx.Raw("SELECT s.*, "+d.nowLate+" AS read_at FROM voucher_stock s WHERE voucher_id = ?"+d.exclusive, int64(id)).
-		Scan(&rows).Error
-	if err != nil {
-		return service.Terms{}, time.Time{}, err
-	}
-	if len(rows) == 0 {
-		return service.Terms{}, time.Time{}, service.ErrNotFound
-	}
-	return rows[0].terms(), rows[0].ReadAt.Time, nil
+		Take(&row).Error
+	return row.terms(), row.ReadAt.Time, err
 }
 
 // Change implements service.VoucherStore.
@@ -61,7 +55,7 @@ func (s *Vouchers) Change(ctx context.Context, id idgen.ID, c service.VoucherCha
 	})
 }
 
-// describe changes what the guard does not look at.
+// describe changes title and price, which the guard does not check.
 func (s *Vouchers) describe(tx *gorm.DB, id idgen.ID, c service.VoucherChange) error {
 	set, args := "updated_at = "+s.db.dialect.now, []any{}
 	if c.Title != nil {
@@ -109,16 +103,16 @@ func sameRestock(tx *gorm.DB, id idgen.ID, units int64, requestID string) error 
 	return err
 }
 
-// End implements service.VoucherStore. The time is taken once the row is locked: every order that stands was placed
-// before it, or in the same millisecond.
+// End implements service.VoucherStore. It takes the time after the row is locked: every order was placed before it, or
+// in the same millisecond.
 func (s *Vouchers) End(ctx context.Context, id idgen.ID) error {
 	return s.db.change(ctx, func(tx *gorm.DB) error {
 		terms, now, err := lockTerms(tx, s.db.dialect, id)
 		if err != nil || !now.Before(terms.EndsAt) {
 			return err
 		}
-		end := now.Add(time.Millisecond) // a window excludes its end, and an order of this millisecond may stand
-		// A sale that has not begun ends before it begins: a window without an instant in it.
+		end := now.Add(time.Millisecond) // the window excludes its end, and there may be an order of this millisecond
+		// If the sale has not begun, the window becomes empty.
 		return tx.Exec("UPDATE voucher_stock SET ends_at = ?, starts_at = CASE WHEN starts_at > ? THEN ? ELSE starts_at END"+
 			" WHERE voucher_id = ?", end, end, end, int64(id)).Error
 	})

@@ -9,7 +9,7 @@ import (
 	"seckill/service"
 )
 
-func TestAddStockOncePerRequest(t *testing.T) {
+func TestAddStock_OncePerRequest(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -37,7 +37,7 @@ func TestAddStockOncePerRequest(t *testing.T) {
 	})
 }
 
-func TestAddStockRefusals(t *testing.T) {
+func TestAddStock_Refusals(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)
@@ -70,7 +70,7 @@ func TestAddStockRefusals(t *testing.T) {
 	})
 }
 
-func TestChangeKeepsToItsRules(t *testing.T) {
+func TestChangeVoucher_Rules(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) *time.Time { when := time.Now().Add(d); return &when }
 	limit := func(n int) *int { return &n }
@@ -196,7 +196,7 @@ func freeze(t *testing.T, db *DB) time.Time {
 }
 
 // A sale that ends in the millisecond in which an order was placed still includes that order, and nothing after it.
-func TestEndInTheMillisecondOfAnOrder(t *testing.T) {
+func TestEnd_InTheMillisecondOfAnOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db := openDB(t, target)

@@ -11,12 +11,12 @@ import (
 	"seckill/service/idgen"
 )
 
-// Vouchers is the service.VoucherStore over a database.
+// Vouchers implements service.VoucherStore.
 type Vouchers struct{ db *DB }
 
 var _ service.VoucherStore = (*Vouchers)(nil)
 
-// NewVouchers keeps vouchers in db, which stays the caller's to close.
+// NewVouchers stores vouchers in db; the caller closes db.
 func NewVouchers(db *DB) *Vouchers { return &Vouchers{db: db} }
 
 // stockRow is a row of voucher_stock.
@@ -28,7 +28,7 @@ type stockRow struct {
 	UserLimit int
 	StartsAt  time.Time
 	EndsAt    time.Time
-	ReadAt    dbTime // the database's clock; not a column
+	ReadAt    dbTime // the database's time; not a column
 }
 
 func (r *stockRow) terms() service.Terms {
@@ -38,7 +38,7 @@ func (r *stockRow) terms() service.Terms {
 	}
 }
 
-// readTerms reads the hot row without a lock, and the database's time.
+// readTerms reads the stock row without a lock, and the database's time.
 func readTerms(tx *gorm.DB, d dialect, id idgen.ID) (service.Terms, time.Time, error) {
 	var row stockRow
 	err := tx.Raw("SELECT s.*, "+d.now+" AS read_at FROM voucher_stock s WHERE voucher_id = ?", int64(id)).Take(&row).Error

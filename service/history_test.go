@@ -221,7 +221,7 @@ func TestShop_RandomHistories(t *testing.T) {
 
 // violationsWith runs histories with a defect planted and returns one violation, if there was any.
 func violationsWith(t *testing.T, orders func(*fakeStore) OrderStore, plant func(*sale)) (found string) {
-	for seed := range uint64(30) {
+	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(t, seed, orders)
 			for _, shop := range h.shops {
