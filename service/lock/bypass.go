@@ -1,51 +1,42 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
-// BypassOptions tune a Bypass. The zero value of each field stands for the default named with it.
+// BypassOptions tune a Bypass. Zero selects the default of a field.
 type BypassOptions struct {
-	// Timeout bounds the backend's answer to an Acquire that names none itself. Default 250 ms.
+	// Timeout bounds the backend's answer to an Acquire without WithTimeout. Default 250 ms.
 	Timeout time.Duration
-	// Failures in a row that open the breaker. Default 3.
+	// Failures in a row open the breaker. Default 3.
 	Failures int
-	// Pause is how long an open breaker leaves the backend alone before one caller probes it. Default 1 s.
+	// Pause is how long an open breaker keeps calls from the backend before one call probes it. Default 1 s.
 	Pause time.Duration
 	// Observer gets BreakerChanged. Default: NoObserver.
 	Observer Observer
 }
 
-// Bypass returns a Locker that grants without a lock while inner is unavailable, for callers whose correctness does not
-// depend on the lock. Each Acquire that ends with ErrUnavailable is granted by a lease for which IsBypassed is true.
-// After a few of them in a row, inner is left alone for a while, so that an absent or hung backend costs most callers
-// nothing; then a single caller probes it, and its success closes the breaker again.
-// Other errors, ErrHeld among them, pass through. Closing it closes inner.
+// Bypass returns a Locker that grants without a lock while inner is unavailable. It is for callers whose correctness does
+// not depend on the lock. When an Acquire ends with ErrUnavailable, the caller gets a lease for which IsBypassed is true.
+// After a few of them in a row the breaker opens: calls are granted without asking inner, so that an absent backend costs
+// them nothing. Now and then one call probes inner, and its success closes the breaker.
+// Other errors, such as ErrHeld, are returned. Closing the Locker closes inner.
 func Bypass(inner Locker, opts BypassOptions) Locker {
-	if opts.Timeout <= 0 {
-		opts.Timeout = 250 * time.Millisecond
-	}
-	if opts.Failures <= 0 {
-		opts.Failures = 3
-	}
-	if opts.Pause <= 0 {
-		opts.Pause = time.Second
-	}
+	opts.Timeout = cmp.Or(opts.Timeout, 250*time.Millisecond)
+	opts.Failures = cmp.Or(opts.Failures, 3)
+	opts.Pause = cmp.Or(opts.Pause, time.Second)
 	if opts.Observer == nil {
 		opts.Observer = NoObserver{}
 	}
-	return &bypass{
-		inner:   inner,
-		timeout: WithTimeout(opts.Timeout),
-		breaker: breaker{limit: opts.Failures, pause: opts.Pause, probe: opts.Timeout, changed: opts.Observer.BreakerChanged},
-	}
+	return &bypass{inner: inner, breaker: breaker{opts: opts}}
 }
 
 type bypass struct {
 	inner   Locker
-	timeout Option
 	breaker breaker
 }
 
@@ -56,9 +47,8 @@ func (b *bypass) Acquire(ctx context.Context, key string, opts ...Option) (Lease
 	if !b.breaker.allow() {
 		return &unlocked{ctx: ctx, bypassed: true}, nil
 	}
-	bounded := make([]Option, 0, 4)
-	bounded = append(append(bounded, b.timeout), opts...) // the caller's own come last and win
-	lease, err := b.inner.Acquire(ctx, key, bounded...)
+	opts = append([]Option{WithTimeout(b.breaker.opts.Timeout)}, opts...) // the caller's timeout comes later and wins
+	lease, err := b.inner.Acquire(ctx, key, opts...)
 	switch {
 	case errors.Is(err, ErrUnavailable):
 		b.breaker.failed(err)
@@ -71,16 +61,58 @@ func (b *bypass) Acquire(ctx context.Context, key string, opts ...Option) (Lease
 
 func (b *bypass) Close() error { return b.inner.Close() }
 
-// IsBypassed reports whether lease stands for no lock, because the backend was unavailable.
+// IsBypassed reports whether lease is without a lock, because the backend was unavailable.
 func IsBypassed(lease Lease) bool {
-	for {
-		switch l := lease.(type) {
-		case *unlocked:
-			return l.bypassed
-		case interface{ unwrap() Lease }:
-			lease = l.unwrap()
-		default:
-			return false
-		}
+	if observed, ok := lease.(*observedLease); ok {
+		lease = observed.Lease
+	}
+	u, ok := lease.(*unlocked)
+	return ok && u.bypassed
+}
+
+// breaker opens after some failures in a row, and lets one probe through after each pause.
+type breaker struct {
+	opts BypassOptions
+
+	mu       sync.Mutex
+	failures int
+	retry    time.Time // while open: when the next probe is allowed
+}
+
+// allow reports whether the caller may ask the backend.
+func (b *breaker) allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < b.opts.Failures {
+		return true
+	}
+	now := time.Now()
+	if now.Before(b.retry) {
+		return false
+	}
+	b.retry = now.Add(max(b.opts.Pause, b.opts.Timeout)) // a probe without an answer must not keep others from probing
+	return true
+}
+
+func (b *breaker) failed(cause error) {
+	b.mu.Lock()
+	b.failures++
+	opened := b.failures == b.opts.Failures
+	if b.failures >= b.opts.Failures {
+		b.retry = time.Now().Add(b.opts.Pause)
+	}
+	b.mu.Unlock()
+	if opened {
+		b.opts.Observer.BreakerChanged(true, cause)
+	}
+}
+
+func (b *breaker) answered() {
+	b.mu.Lock()
+	closed := b.failures >= b.opts.Failures
+	b.failures = 0
+	b.mu.Unlock()
+	if closed {
+		b.opts.Observer.BreakerChanged(false, nil)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Outcome is what became of an attempt to acquire a lock, or of a lease.
+// Outcome is the outcome of an Acquire, or of a lease.
 type Outcome int
 
-// The outcomes. Lost is that of a lease whose Release found the lock gone; the others are those of Acquire.
+// The outcomes. Lost belongs to a lease whose Release found the lock gone, the others to an Acquire.
 const (
 	Granted   Outcome = iota // the lock is the caller's
 	Held                     // another holds it
@@ -19,23 +19,12 @@ const (
 	Lost                     // granted, and lost before it was released
 )
 
-// String returns the outcome as a metric label.
-func (o Outcome) String() string {
-	switch o {
-	case Granted:
-		return "granted"
-	case Held:
-		return "held"
-	case Bypassed:
-		return "bypassed"
-	case Cancelled:
-		return "cancelled"
-	case Lost:
-		return "lost"
-	default:
-		return "failed"
-	}
+var outcomes = [...]string{
+	Granted: "granted", Held: "held", Bypassed: "bypassed", Cancelled: "cancelled", Failed: "failed", Lost: "lost",
 }
+
+// String returns the outcome as a metric label.
+func (o Outcome) String() string { return outcomes[o] }
 
 // Observer receives what happens to locks, for metrics and logs. Its methods run on the caller's goroutine, outside all
 // locks. They must not block and must be safe for concurrent use.
@@ -74,7 +63,7 @@ func (o *observed) Acquire(ctx context.Context, key string, opts ...Option) (Lea
 
 func (o *observed) Close() error { return o.inner.Close() }
 
-// OutcomeOf names what an Acquire returned.
+// OutcomeOf returns the outcome of an Acquire.
 func OutcomeOf(lease Lease, err error) Outcome {
 	switch {
 	case err == nil && IsBypassed(lease):
@@ -100,9 +89,7 @@ func (l *observedLease) Release(ctx context.Context) error {
 	err := l.Lease.Release(ctx)
 	if errors.Is(err, ErrLost) && l.observer != nil {
 		l.observer.Locked(Lost, time.Since(l.since))
-		l.observer = nil // Release is idempotent, so is its report; a lease has one owner
+		l.observer = nil // later calls return ErrLost as well
 	}
 	return err
 }
-
-func (l *observedLease) unwrap() Lease { return l.Lease }
