@@ -6,6 +6,8 @@ import (
 
 	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
+	"seckill/repository"
+	"seckill/service/outbox"
 )
 
 // deliveryTime bounds how long events may take to be delivered, and to take effect, after the last order.
@@ -36,16 +38,13 @@ func (d *demo) prove(ctx context.Context, hot loadtest.Voucher, result *demoResu
 
 // delivered waits until every event was sent. If that takes too long, the verdict will say so.
 func (d *demo) delivered(ctx context.Context) error {
-	deadline := time.Now().Add(deliveryTime)
-	for {
-		n, err := d.shop.DB.Unsent(ctx)
-		if err != nil || n == 0 || time.Now().After(deadline) {
-			return err
-		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
+	waiting, cancel := context.WithTimeout(ctx, deliveryTime)
+	defer cancel()
+	_, err := outbox.WaitEmpty(waiting, repository.NewOutbox(d.shop.DB))
+	if waiting.Err() != nil {
+		return context.Cause(ctx)
 	}
+	return err
 }
 
 // pause waits, unless ctx ends.

@@ -22,29 +22,25 @@ func (b Backoff) After(failures int) time.Duration {
 	return d - rand.N(d/2+1)
 }
 
-// Wait waits for the pause after the given number of failures. It returns false if ctx ended.
-func (b Backoff) Wait(ctx context.Context, failures int) bool {
-	sleep(ctx, b.After(failures))
-	return ctx.Err() == nil
-}
-
-// Retry calls attempt until it succeeds or ctx ends, and failed after each failure. It returns false if ctx ended. An
-// attempt that lasted longer than a minute was connected, so the pauses start again with the first.
+// Retry calls attempt until it succeeds or ctx ends, and failed after each failure. It reports whether an attempt succeeded.
+// An attempt that lasted longer than a minute was connected, so the pauses start again with the first.
 func (b Backoff) Retry(ctx context.Context, attempt func(context.Context) error, failed func(error)) bool {
-	for failures := 1; ; failures++ {
+	for failures := 1; ctx.Err() == nil; failures++ {
 		start := time.Now()
 		err := attempt(ctx)
-		if err == nil || ctx.Err() != nil {
-			return ctx.Err() == nil
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		failed(err)
 		if time.Since(start) > time.Minute {
 			failures = 1
 		}
-		if !b.Wait(ctx, failures) {
-			return false
-		}
+		sleep(ctx, b.After(failures))
 	}
+	return false
 }
 
 // sleep waits for d or until ctx ends.

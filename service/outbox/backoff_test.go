@@ -21,11 +21,13 @@ func TestBackoff_SpreadsClients(t *testing.T) {
 		var running sync.WaitGroup
 		for range clients {
 			running.Go(func() {
-				for failures := 1; failures <= attempts; failures++ {
-					if !(outbox.Backoff{}).Wait(t.Context(), failures) {
-						t.Error("a wait ended early")
+				failures := 0
+				outbox.Backoff{}.Retry(t.Context(), func(context.Context) error {
+					if failures == attempts {
+						return nil
 					}
-				}
+					return errors.New("unreachable")
+				}, func(error) { failures++ })
 				mu.Lock()
 				defer mu.Unlock()
 				arrivals[time.Since(began)/(100*time.Millisecond)]++

@@ -123,11 +123,6 @@ func (b *BrokerBase) Publish(ctx context.Context, events []Event, send func(ctx 
 	case r := <-results:
 		return r
 	case <-ctx.Done():
-	}
-	select { // the result may have arrived at the same moment
-	case r := <-results:
-		return r
-	default:
 		return FailAll(events, b.cause(ctx))
 	}
 }

@@ -14,8 +14,8 @@ type Observer interface {
 	Claimed(events int, took time.Duration)
 	// Published is called after each batch.
 	Published(o Outcome, took time.Duration)
-	// Sent is called for each event that was marked as sent, with the time since its commit. Created by the database and
-	// compared with the application's clock, the age is only as exact as these two agree.
+	// Sent is called for each event that was marked as sent, with the time since its commit, which is from the clocks of
+	// the database and of the application.
 	Sent(e Event, age time.Duration)
 	// GaveUp is called for each event that is not tried again unless an operator asks for it.
 	GaveUp(e Event, err error)
@@ -176,20 +176,10 @@ func (r *Relay) claim(ctx context.Context, probe bool) Batch {
 	return batch
 }
 
-// Limits of one rescue.
-const (
-	RescueLimit    = 200
-	RescueOverdue  = time.Minute
-	RescueAttempts = 3
-)
-
-// Rescue publishes events that a relay should have published before: they have been due for RescueOverdue, or are due
-// again after RescueAttempts failures. It handles up to RescueLimit events, and needs no relay to be running. Concurrent
-// rescues take different events.
+// Rescue publishes up to 200 events that a relay should have published before: they have been due for a minute, or are due
+// again after three failures. It needs no relay to be running. Concurrent rescues take different events.
 func (r *Relay) Rescue(ctx context.Context) (Outcome, error) {
-	batch, err := r.cfg.Store.Claim(ctx, Claim{
-		Limit: RescueLimit, Lease: r.cfg.Lease, Overdue: RescueOverdue, MinAttempts: RescueAttempts,
-	})
+	batch, err := r.cfg.Store.Claim(ctx, Claim{Limit: 200, Lease: r.cfg.Lease, Overdue: time.Minute, MinAttempts: 3})
 	if err != nil || len(batch.Events) == 0 {
 		return Outcome{}, err
 	}

@@ -55,7 +55,7 @@ func TestThrottle_LimitsRestAfterSlowBatch(t *testing.T) {
 			time.Sleep(silence)
 			return outbox.ErrUnavailable
 		}}
-		first := &firstSent{told: make(chan struct{})}
+		first := &firstSent{sent: make(chan struct{})}
 		r := outbox.NewRelay(outbox.Config{Store: &endless{took: time.Millisecond}, Broker: broker, Observer: first})
 		defer start(r)()
 		busy, stop := context.WithCancel(t.Context())
@@ -72,7 +72,7 @@ func TestThrottle_LimitsRestAfterSlowBatch(t *testing.T) {
 		back.Store(true)
 		began := time.Now()
 		select {
-		case <-first.told:
+		case <-first.sent:
 			t.Logf("sent %s after the broker was back", time.Since(began))
 		case <-time.After(soon):
 			t.Errorf("nothing was sent within %s after the broker was back", soon)
@@ -80,14 +80,14 @@ func TestThrottle_LimitsRestAfterSlowBatch(t *testing.T) {
 	})
 }
 
-// firstSent closes told when the first event was sent.
+// firstSent closes sent when the first event was sent.
 type firstSent struct {
 	outbox.NoObserver
 	once sync.Once
-	told chan struct{}
+	sent chan struct{}
 }
 
-func (f *firstSent) Sent(outbox.Event, time.Duration) { f.once.Do(func() { close(f.told) }) }
+func (f *firstSent) Sent(outbox.Event, time.Duration) { f.once.Do(func() { close(f.sent) }) }
 
 // endless is a store with an endless backlog, whose claims take time.
 type endless struct {

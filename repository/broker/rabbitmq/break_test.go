@@ -117,7 +117,7 @@ func TestBroker_RestartUnderFiftyClients(t *testing.T) {
 		last = now
 	}
 	if most == 0 || most > clients/3 {
-		t.Errorf("up to %d of %d clients tried within 100 ms, want some and no crowd", most, clients)
+		t.Errorf("up to %d of %d clients tried within 100 ms, want some, but not many at once", most, clients)
 	}
 	server.Start(t)
 	waitForConsumers(t, server, topic, clients)

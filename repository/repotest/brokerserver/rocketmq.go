@@ -97,7 +97,7 @@ func (s *RocketMQServer) Freeze(t *testing.T) { t.Helper(); s.broker.signal(t, s
 // Thaw lets it go on.
 func (s *RocketMQServer) Thaw(t *testing.T) { t.Helper(); s.broker.signal(t, syscall.SIGCONT) }
 
-// listening tells whether somebody takes connections at an address.
+// listening returns a check that fails unless a server accepts connections at the address.
 func listening(addr string) func() error {
 	return func() error {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
