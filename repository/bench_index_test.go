@@ -14,8 +14,8 @@ import (
 
 // BenchmarkIndexCost measures what each index of the tables that every order is written to costs: how much sooner a
 // batch of 256 is durable without it (in % of the median time with all), how many bytes of redo log it writes an order,
-// and how many bytes it takes an order. The databases with and without take turns, batch by batch, so that whatever else
-// the machine does hits them alike; the log is that of a server that does nothing else. Run it with -benchtime 200x.
+// and how many bytes of disk. The databases with and without the index alternate batch by batch, so that other load on the
+// machine affects both; the log is that of a server that does nothing else. Run it with -benchtime 200x.
 func BenchmarkIndexCost(b *testing.B) {
 	for _, engine := range dbserver.Engines() {
 		b.Run(string(engine), func(b *testing.B) { indexCost(b, engine) })
@@ -38,7 +38,7 @@ func indexCost(b *testing.B, engine dbserver.Engine) {
 	}
 	turn := 0
 	for b.Loop() {
-		for i := range lanes { // nobody always follows the same one
+		for i := range lanes { // in changing order
 			lanes[(i+turn)%len(lanes)].batch(b)
 		}
 		turn++
@@ -51,7 +51,7 @@ func indexCost(b *testing.B, engine dbserver.Engine) {
 	b.ReportMetric(float64(lanes[0].redo)/float64(lanes[0].user), "redo/all")
 }
 
-// ownServer starts a server that nobody else uses, with the settings of those that the tests share.
+// ownServer starts a server for this benchmark alone, with the settings of the shared ones.
 func ownServer(b *testing.B, engine dbserver.Engine) (dsn string) {
 	b.Helper()
 	server, err := dbserver.Start(b.Context(), engine)
@@ -87,7 +87,7 @@ func (l *indexLane) batch(b *testing.B) {
 	batch := make([]*service.Placement, 256)
 	for i := range batch {
 		l.user++
-		// Users come in no order: their index is written to everywhere, as it is in a sale.
+		// Users come in random order, as in a sale.
 		batch[i] = placement(l.voucher, l.user*0x9E3779B1%(1<<40), "")
 	}
 	start, written := time.Now(), l.logWritten(b)
@@ -110,7 +110,7 @@ func (l *indexLane) logWritten(b *testing.B) (n int64) {
 	return n
 }
 
-// median is the time of a batch in seconds. The mean would be that of the slowest flushes.
+// median is the time of a batch in seconds. The slowest flushes would dominate the mean.
 func (l *indexLane) median() float64 {
 	slices.Sort(l.took)
 	return l.took[len(l.took)/2].Seconds()

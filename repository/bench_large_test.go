@@ -11,7 +11,7 @@ import (
 	"seckill/service"
 )
 
-// rowsVariable says how many orders stand already in BenchmarkPlaceAmongMany. Five million take some minutes and 2 GB.
+// rowsVariable is how many orders the table of BenchmarkPlaceAmongMany has. Five million take some minutes and 2 GB.
 const rowsVariable = "SECKILL_BENCH_ROWS"
 
 // poolVariable sets the server's buffer pool, in bytes, where its own setting would not do for so many rows: users come
@@ -36,14 +36,14 @@ func BenchmarkPlaceAmongMany(b *testing.B) {
 func placeAmong(b *testing.B, engine dbserver.Engine, rows int) {
 	dsn := ownServer(b, engine)
 	open := func() *indexLane {
-		db := openRaw(b, benchDatabase(b, string(engine), dsn), PoolOptions{}) // what fills it is not for the audit
+		db := openRaw(b, benchDatabase(b, string(engine), dsn), PoolOptions{}) // the filler rows would fail the audit
 		if _, err := db.Migrate(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		return newIndexLane(b, db, "")
 	}
 	empty, full := open(), open()
-	lastID.Add(int64(rows)) // ids go on above those that stand
+	lastID.Add(int64(rows)) // ids continue above the existing ones
 	start := time.Now()
 	fillOrders(b, full.db, rows)
 	b.Logf("%d orders in %s", rows, time.Since(start).Round(time.Second))
@@ -57,7 +57,7 @@ func placeAmong(b *testing.B, engine dbserver.Engine, rows int) {
 	b.ReportMetric(256/full.median(), "orders/s-full")
 }
 
-// fillOrders makes orders of a voucher that was sold long ago. Their users lie everywhere among those to come.
+// fillOrders inserts orders of a voucher that was sold long ago, by users from the whole range.
 func fillOrders(b *testing.B, db *DB, rows int) {
 	b.Helper()
 	ctx := context.Background()

@@ -48,7 +48,7 @@ func placeBatches(b *testing.B, db *DB, size int) {
 	b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "orders/s")
 }
 
-// forEach runs a benchmark on every engine. Each call of open makes a database of its own.
+// forEach runs a benchmark on every engine. Each call of open creates another database.
 func forEach(b *testing.B, bench func(b *testing.B, open func() *DB)) {
 	b.Run(dbtest.SQLite, func(b *testing.B) {
 		bench(b, func() *DB {
@@ -66,7 +66,7 @@ func forEach(b *testing.B, bench func(b *testing.B, open func() *DB)) {
 	}
 }
 
-// benchDatabase makes a database that goes with the benchmark.
+// benchDatabase creates a database and drops it after the benchmark.
 func benchDatabase(b *testing.B, engine, dsn string) dbtest.Database {
 	b.Helper()
 	cfg, err := mysql.ParseDSN(dsn)

@@ -66,7 +66,7 @@ func TestPlace_AnotherInstanceBetweenTwoBatches(t *testing.T) {
 		name      string
 		stock     int64
 		meanwhile func(t *testing.T, rival *Orders, admin *Vouchers, voucher idgen.ID, next service.UserID)
-		user      service.UserID // of the next order; the one before was user 1's
+		user      service.UserID // of the next order; user 1 placed the first
 		want      string
 	}{
 		{"nothing", 3, nil, 2, "placed"},
@@ -80,7 +80,7 @@ func TestPlace_AnotherInstanceBetweenTwoBatches(t *testing.T) {
 			if err := admin.End(t.Context(), voucher); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * time.Millisecond) // its last millisecond
+			waitForEnd(admin.db, voucher)
 		}, 2, "sale-ended"},
 		{"added units", 1, func(t *testing.T, _ *Orders, admin *Vouchers, voucher idgen.ID, _ service.UserID) {
 			if err := admin.AddStock(t.Context(), voucher, 1, "more"); err != nil {

@@ -8,8 +8,8 @@ import (
 	"seckill/service"
 )
 
-// A change whose context ends before any statement of it was on its way has not happened, and is answered so: nobody has
-// to settle anything. One that is cut off while a statement waits is not known to whoever asked.
+// A change whose context ends before its first statement was sent did not happen, and its error says so. If the context
+// ends while a statement waits, the outcome is unknown.
 func TestChange_CutOff(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, narrow := openDB(t, target), openRaw(t, target, PoolOptions{MaxOpen: 1})
@@ -43,7 +43,7 @@ func TestChange_CutOff(t *testing.T) {
 			if service.CodeOf(err) != service.CodeUnknown {
 				t.Errorf("%s, while a statement waited: %v", step, err)
 			}
-			// The server may take a moment to see that nobody waits for it any more.
+			// The server may take a moment to notice the closed connection.
 			waitFor(t, func() bool { return !changesUnderWay(t, db) })
 			if now, err := NewOrders(db).Order(t.Context(), order.ID); err != nil || now.Status != service.Pending {
 				t.Errorf("%s: the order is %s (%v)", step, now.Status, err)
@@ -55,7 +55,7 @@ func TestChange_CutOff(t *testing.T) {
 	})
 }
 
-// changesUnderWay tells whether the server is at a statement that locks an order for a change.
+// changesUnderWay reports whether the server runs a statement that locks an order.
 func changesUnderWay(t *testing.T, db *DB) bool {
 	var n int
 	const query = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE CONCAT('%voucher_', 'order o WHERE%')"

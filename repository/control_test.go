@@ -13,10 +13,9 @@ import (
 	"seckill/service"
 )
 
-// Negative controls: the shop is broken on purpose, and what judges the other tests has to notice. A judge that never
-// condemns anybody is worth nothing.
+// Negative controls: the shop is broken on purpose, and the checks of the other tests must notice it.
 
-// replacing rewrites a part of the statements that have it.
+// replacing replaces a part of the statements that contain it.
 func replacing(old, by string) func(query string) string {
 	return func(query string) string { return strings.ReplaceAll(query, old, by) }
 }
@@ -31,7 +30,7 @@ func leavingOut(prefix string) func(query string) string {
 	}
 }
 
-// shifted gives everybody the verdict of the next one.
+// shifted gives each order the verdict of the next one.
 func shifted(batch []*service.Placement) {
 	first := *batch[0]
 	for i := range batch[1:] {
@@ -48,7 +47,7 @@ func TestControls_BrokenAccountingIsNoticed(t *testing.T) {
 		rewrite func(query string) string
 		spoil   func(batch []*service.Placement)
 	}{
-		{"nothing is broken", nil, nil}, // the control of the controls
+		{"nothing is broken", nil, nil}, // the controls must not fail a correct shop
 		{"> for >=", replacing("AND stock >= ?", "AND stock > ?"), nil},
 		{"orders take no unit", replacing("SET stock = stock - ?", "SET stock = stock - 0 * ?"), nil},
 		{"a batch takes one unit", replacing("SET stock = stock - ?, placed = placed + ?", "SET stock = stock - 1 + 0 * ?, placed = placed + ?"), nil},
@@ -96,7 +95,7 @@ func TestControls_BrokenAccountingIsNoticed(t *testing.T) {
 	}
 }
 
-// onlyInOrders lets the creation of a history's vouchers alone: a COMMIT that is left out would end it at once.
+// onlyInOrders does not rewrite the creation of vouchers: without its COMMIT, the history would end there.
 func onlyInOrders(rewrite func(query string) string) func(query string) string {
 	if rewrite == nil {
 		return nil
@@ -115,8 +114,8 @@ func onlyInOrders(rewrite func(query string) string) func(query string) string {
 	}
 }
 
-// overtaken is what happens to an instance that is slower than another: it has read the terms when other is done, and
-// begins its transaction then.
+// overtaken places a batch on an instance that reads the terms, then lets other run, then begins its transaction. It
+// returns the verdicts.
 func overtaken(t *testing.T, db *DB, other func(w *wire), batch ...*service.Placement) []string {
 	t.Helper()
 	w := tap(t, db)
@@ -134,12 +133,12 @@ func overtaken(t *testing.T, db *DB, other func(w *wire), batch ...*service.Plac
 	defer cancel()
 	NewOrders(db).Place(ctx, batch[0].Order.VoucherID, batch)
 	if !once {
-		t.Fatal("nobody was overtaken")
+		t.Fatal("the transaction did not begin")
 	}
 	return verdicts(batch)
 }
 
-// Each condition of the guard is needed: with it the slower instance is told the truth, without it the audit or the
+// Each condition of the guard is needed: with it the slower instance gets a correct answer, without it the audit or the
 // answer is wrong.
 func TestGuard_EachConditionIsNeeded(t *testing.T) {
 	t.Parallel()
@@ -170,7 +169,7 @@ func TestGuard_EachConditionIsNeeded(t *testing.T) {
 		}, "replayed", func(t *testing.T, db *DB, _ *wire) { dropConstraints(t, db) }},
 		{"end", "", func(db *DB, first, _ *service.Placement) {
 			_ = NewVouchers(db).End(context.Background(), first.Order.VoucherID)
-			time.Sleep(2 * time.Millisecond) // its last millisecond
+			waitForEnd(db, first.Order.VoucherID)
 		}, "sale-ended", func(_ *testing.T, _ *DB, w *wire) {
 			w.set(func(w *wire) { w.rewrite = replacing("AND ends_at >", "AND ends_at <>") })
 		}},
@@ -213,12 +212,12 @@ func TestGuard_EachConditionIsNeeded(t *testing.T) {
 	}
 }
 
-// addUnits sees to it that stock is not what decides.
+// addUnits ensures that the stock does not decide.
 func addUnits(db *DB, p *service.Placement) {
 	_ = NewVouchers(db).AddStock(context.Background(), p.Order.VoucherID, 5, "more")
 }
 
-// dropConstraints takes away what keeps wrong rows out.
+// dropConstraints drops the constraints that refuse wrong rows.
 func dropConstraints(t *testing.T, db *DB) {
 	t.Helper()
 	statements := []string{

@@ -109,7 +109,7 @@ func TestMigrate_SQLite(t *testing.T) {
 	audited(t, db)
 }
 
-// What the shop relies on holds whatever the DSN says, and so every instance sees the same times and the same counts.
+// The settings of the shop hold whatever the DSN says, so every instance sees the same times and counts.
 func TestOpenMySQL_SettingsReplaceThoseOfTheDSN(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -185,7 +185,7 @@ func checkTwoZones(t *testing.T, one, other *DB) {
 // zoneVariable hands a database to the process of TestOpenMySQL_ProcessInAnotherTimeZone.
 const zoneVariable = "SECKILL_ZONE_TEST_DSN"
 
-// A process that lives in another time zone, with a DSN that says so, sells by the same times.
+// A process in another time zone, with a DSN for that zone, sells at the same times.
 func TestOpenMySQL_ProcessInAnotherTimeZone(t *testing.T) {
 	if dsn := os.Getenv(zoneVariable); dsn != "" { // this is that process
 		if _, offset := time.Now().Zone(); offset != 14*3600 {

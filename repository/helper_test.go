@@ -12,7 +12,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// openDB opens and migrates a test's database, and audits it when the test is over: the database is the judge.
+// openDB opens and migrates a test's database, and audits it at the end of the test.
 func openDB(t testing.TB, target dbtest.Database) *DB {
 	t.Helper()
 	db := openRaw(t, target, PoolOptions{})
@@ -52,7 +52,7 @@ func openRaw(t testing.TB, target dbtest.Database, opts PoolOptions) *DB {
 	return db
 }
 
-// nextID stands in for the generator: within one test database a counter is unique.
+// nextID replaces the generator: within one test database a counter is unique.
 var lastID atomic.Int64
 
 func nextID() idgen.ID { return idgen.ID(lastID.Add(1)) }
@@ -88,7 +88,7 @@ func placement(voucher idgen.ID, user service.UserID, requestID string) *service
 	return p
 }
 
-// place commits a batch, and returns it for the test to look at.
+// place commits a batch and returns it.
 func place(t *testing.T, db *DB, batch ...*service.Placement) []*service.Placement {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -97,7 +97,7 @@ func place(t *testing.T, db *DB, batch ...*service.Placement) []*service.Placeme
 	return batch
 }
 
-// verdicts lists what became of a batch: "placed", "replayed", or the code of the refusal.
+// verdicts lists the results of a batch: "placed", "replayed", or the code of the refusal.
 func verdicts(batch []*service.Placement) []string {
 	out := make([]string, len(batch))
 	for i, p := range batch {
@@ -120,4 +120,14 @@ func stockOf(t *testing.T, db *DB, voucher idgen.ID) int64 {
 		t.Fatal(err)
 	}
 	return terms.Stock
+}
+
+// waitForEnd waits until the sale has ended by the database's clock: an ended sale includes its last millisecond.
+func waitForEnd(db *DB, voucher idgen.ID) {
+	for {
+		terms, now, err := readTerms(db.gorm, db.dialect, voucher)
+		if err != nil || !now.Before(terms.EndsAt) {
+			return
+		}
+	}
 }

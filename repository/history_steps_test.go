@@ -12,7 +12,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// pick returns one of all.
+// pick returns a random element.
 func pick[T any](h *history, all []T) T { return all[h.rng.IntN(len(all))] }
 
 // next draws the next request.
@@ -103,7 +103,7 @@ func answers(batch []*service.Placement) (all string) {
 	return all
 }
 
-// anOrder picks an order and somebody who asks for it, mostly its owner.
+// anOrder picks an order and the user of a request for it, mostly its owner.
 func (h *history) anOrder() (idgen.ID, service.UserID) {
 	id := pick(h, slices.Sorted(maps.Keys(h.model.orders)))
 	user := h.model.orders[id].user
@@ -143,7 +143,7 @@ func (h *history) pay() action {
 	}
 }
 
-// expire lets the time of some pending orders go by, and asks for these and others to be expired.
+// expire makes some pending orders overdue, and expires these and others.
 func (h *history) expire() action {
 	var ids, events, late []idgen.ID
 	for _, id := range slices.Sorted(maps.Keys(h.model.orders)) {
@@ -196,7 +196,7 @@ func (h *history) addStock() action {
 		func(m *shopModel) service.Code { return m.addStock(id, units, request) })
 }
 
-// end ends a sale, or begins it again.
+// end ends a sale, or starts it again.
 func (h *history) end() action {
 	id := pick(h, h.vouchers)
 	again := h.model.vouchers[id].ended

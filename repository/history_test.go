@@ -18,8 +18,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// history is a random sequence of requests, told to a database and to the model. All that it does follows from its
-// seed.
+// history is a random sequence of requests to a database and to the model. Its seed determines it.
 type history struct {
 	t     *testing.T
 	db    *DB
@@ -45,7 +44,7 @@ type action struct {
 	model func(m *shopModel) string
 }
 
-// run plays a history of some steps and returns the first disagreement.
+// run runs some steps of a history and returns the first difference.
 func (h *history) run(steps int) error {
 	h.model = newModel()
 	for range 2 {
@@ -65,7 +64,7 @@ func (h *history) run(steps int) error {
 	return nil
 }
 
-// step asks the database, with a fault or none, and the model, and compares their answers and all that stands then.
+// step sends a request to the database, with a fault or none, and to the model. It compares the answers and all rows.
 func (h *history) step(a action) error {
 	ctx, cancel := context.WithTimeout(h.t.Context(), h.limit)
 	defer cancel()
@@ -93,7 +92,7 @@ func (h *history) step(a action) error {
 	return nil
 }
 
-// adopt takes over what an instance did before it crashed, if it may have been done and agrees with what was answered.
+// adopt applies to the model what an instance did before it crashed, if that is possible and agrees with the answer.
 func (h *history) adopt(a action, before, after *shopModel, got, want string, stands []string) error {
 	if a.batch != nil {
 		return h.adoptBatch(a, before, stands)
@@ -140,7 +139,7 @@ func (h *history) adoptBatch(a action, before *shopModel, stands []string) error
 	return nil
 }
 
-// fault is what goes wrong in a step, if anything does.
+// fault is the failure in a step, if there is one.
 type fault struct {
 	text         string
 	fired, crash bool
@@ -153,8 +152,8 @@ func (f *fault) String() string {
 	return " [" + f.text + "]"
 }
 
-// arm makes something go wrong at one of the next statements, in half of the steps: the connection is lost before or
-// after it, or the instance dies, that is, its context ends and nobody tries again.
+// arm plans a failure at one of the next statements, in half of the steps: the connection is lost before or after it, or
+// the instance dies, that is, its context ends and no other tries again.
 func (h *history) arm(die func()) *fault {
 	f := &fault{}
 	at, kind, after := h.rng.IntN(14), h.rng.IntN(8), h.rng.IntN(2) == 1
@@ -194,7 +193,7 @@ func (h *history) arm(die func()) *fault {
 	return f
 }
 
-// snapshot writes down all that the database holds of this history.
+// snapshot lists all rows of this history.
 func (h *history) snapshot() (lines []string, err error) {
 	var orders []orderRow
 	var ids []idgen.ID
@@ -236,7 +235,7 @@ func (h *history) snapshot() (lines []string, err error) {
 	return lines, err
 }
 
-// voucher reads a voucher. One that is in its last millisecond is waited for.
+// voucher reads a voucher. It waits if the sale is in its last millisecond.
 func (h *history) voucher(id idgen.ID) (modelVoucher, error) {
 	for {
 		terms, now, err := readTerms(h.db.gorm, h.db.dialect, id)

@@ -26,7 +26,7 @@ func TestInstances_ReportToEachOther(t *testing.T) {
 			t.Errorf("a report of this moment is %s old", age)
 		}
 
-		// One that fell silent is told of with its age, and forgotten after an hour.
+		// The report of a dead instance is returned with its age, and left out after an hour.
 		silence := func(d time.Duration) {
 			if err := s.db.session(t.Context()).Exec("UPDATE instance SET seen_at = " + s.db.dialect.nowPlus(-d) + " WHERE name = 'one'").Error; err != nil {
 				t.Fatal(err)

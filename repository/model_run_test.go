@@ -11,16 +11,16 @@ import (
 	"seckill/repository/repotest/faultproxy"
 )
 
-// A test plays as many histories as fit into some seconds. To play a certain number of them, set historiesVariable; to
-// play one again that failed, set seedVariable to the seed that the failure names.
+// A test runs as many histories as fit into some seconds. To run a certain number, set historiesVariable; to repeat one
+// that failed, set seedVariable to the seed in the failure.
 const (
 	historiesVariable = "SECKILL_TEST_HISTORIES"
 	seedVariable      = "SECKILL_TEST_SEED"
 	historiesTime     = 8 * time.Second
 )
 
-// Random histories, with connections that break and instances that crash in the middle, leave in every database what
-// the model says: each order, event, payment and unit, after each step.
+// Random histories, with connections that break and instances that crash, leave in every database the rows of the model:
+// each order, event, payment and unit, after each step.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
@@ -47,20 +47,20 @@ func TestModel(t *testing.T) {
 func modelDB(t *testing.T, target dbtest.Database) (db *DB, proxy *faultproxy.Proxy) {
 	t.Helper()
 	db = openDB(t, target)
-	// The shop never looks for the events of an order, the comparison does all the time.
+	// For the comparison only: the shop never looks for the events of an order.
 	if err := db.gorm.Exec("CREATE INDEX of_order ON outbox_event (biz_id)").Error; err != nil {
 		t.Fatal(err)
 	}
 	if target.Engine != dbtest.SQLite {
 		return throughProxy(t, target)
 	}
-	if err := db.gorm.Exec("PRAGMA synchronous = OFF").Error; err != nil { // no power fails here
+	if err := db.gorm.Exec("PRAGMA synchronous = OFF").Error; err != nil { // the test does not lose power
 		t.Fatal(err)
 	}
 	return db, nil
 }
 
-// histories returns the seeds to play, from first until before last. No last: until the time is over.
+// histories returns the seeds to run, from first to before last. Without last: until the time is over.
 func histories(t *testing.T) (first, last uint64) {
 	t.Helper()
 	number := func(name string) (n uint64, set bool) {

@@ -10,8 +10,8 @@ import (
 	"seckill/service/idgen"
 )
 
-// shopModel is the shop as one would write it without a database, without neighbours and without failures: one request
-// after the other, in plain maps. What it says is what the database must say.
+// shopModel is the shop without a database, concurrency or failures: one request after the other, in plain maps. The
+// database must give the same answers.
 type shopModel struct {
 	vouchers  map[idgen.ID]modelVoucher
 	orders    map[idgen.ID]modelOrder
@@ -61,7 +61,7 @@ func (m *shopModel) clone() *shopModel {
 	return c
 }
 
-// place returns the verdict, and the order that is the answer where there is one.
+// place returns the verdict, and the order if the answer has one.
 func (m *shopModel) place(o *service.Order) (verdict string, answer idgen.ID) {
 	live := 0
 	for _, id := range slices.Sorted(maps.Keys(m.orders)) {
@@ -96,7 +96,7 @@ func (m *shopModel) place(o *service.Order) (verdict string, answer idgen.ID) {
 	return "placed", o.ID
 }
 
-// to moves an order on, with its event; a closed one gives back its unit.
+// to changes the state of an order and adds the event; closing returns the unit.
 func (m *shopModel) to(id idgen.ID, status service.Status, reason service.CloseReason, event service.EventType) {
 	o := m.orders[id]
 	if status == service.Closed && o.live() {
@@ -180,7 +180,7 @@ func (m *shopModel) addStock(id idgen.ID, units int64, request string) service.C
 	return ""
 }
 
-// snapshot writes down everything, for comparison with what the database holds.
+// snapshot lists everything, for comparison with the database.
 func (m *shopModel) snapshot() []string {
 	var lines []string
 	for id, v := range m.vouchers {

@@ -13,7 +13,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// placed is an order that stands.
+// placed places an order.
 func placed(t *testing.T, db *DB, voucher idgen.ID, user service.UserID) service.Order {
 	t.Helper()
 	p := place(t, db, placement(voucher, user, ""))[0]
@@ -23,7 +23,7 @@ func placed(t *testing.T, db *DB, voucher idgen.ID, user service.UserID) service
 	return p.Order
 }
 
-// makeOverdue moves the time to pay of orders into the past, as if it had gone by.
+// makeOverdue moves the time to pay of orders into the past.
 func makeOverdue(t *testing.T, db *DB, ids ...idgen.ID) {
 	t.Helper()
 	result := db.gorm.Exec("UPDATE voucher_order SET pay_by = ? WHERE id IN ? AND status = 1", time.Now().Add(-time.Minute).UTC(), ids)
@@ -32,8 +32,8 @@ func makeOverdue(t *testing.T, db *DB, ids ...idgen.ID) {
 	}
 }
 
-// change does what a step of a test says: "pay", "pay P", "cancel", "expire", and "stranger pays P" or "stranger
-// cancels". It returns the order as it was answered.
+// change does one step of a test: "pay", "pay P", "cancel", "expire", and "stranger pays P" or "stranger
+// cancels". It returns the answer.
 func change(ctx context.Context, db *DB, o service.Order, step string) (service.Order, error) {
 	orders := NewOrders(db)
 	verb, payment, _ := strings.Cut(step, " ")
@@ -121,7 +121,7 @@ func TestOrders_Changes(t *testing.T) {
 	})
 }
 
-// checkChange holds the order that was answered, with or without an error, against the one that stands.
+// checkChange compares the order of an answer or error with the stored one.
 func checkChange(t *testing.T, db *DB, id idgen.ID, answered service.Order, err error) {
 	t.Helper()
 	switch e, refused := err.(*service.Error); {
@@ -150,7 +150,7 @@ func TestOrders_ChangesOfAnUnknownOrder(t *testing.T) {
 	})
 }
 
-// A payment pays one order, and which one it was is said, whoever asks with it for another.
+// A payment pays one order. Using it for another order is refused.
 func TestPay_OnePaymentPaysOneOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
@@ -170,7 +170,7 @@ func TestPay_OnePaymentPaysOneOrder(t *testing.T) {
 	})
 }
 
-// Nobody can keep an order from being paid by guessing how the shop names a payment of its own.
+// A user cannot block a payment by guessing the shop's own payment reference.
 func TestPay_ShopReferenceCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {

@@ -44,7 +44,7 @@ func TestOrders_OneChangeWins(t *testing.T) {
 	})
 }
 
-// raceOver lets all changes of one order race, and returns who won.
+// raceOver runs all changes of one order at the same time, and returns which won.
 func raceOver(t *testing.T, dbs [2]*DB, round int) (winner string) {
 	t.Helper()
 	voucher := onSale(t, dbs[0], 1, 1)
@@ -57,7 +57,7 @@ func raceOver(t *testing.T, dbs [2]*DB, round int) (winner string) {
 	errs := make([]error, len(steps))
 	var racers []func()
 	for i := range steps {
-		i = (i + round) % len(steps) // nobody is always the first
+		i = (i + round) % len(steps) // in changing order
 		racers = append(racers, func() { _, errs[i] = change(t.Context(), dbs[i/3], o, steps[i]) })
 	}
 	atOnce(racers...)
@@ -83,7 +83,7 @@ func raceOver(t *testing.T, dbs [2]*DB, round int) (winner string) {
 	return end.Status.String() + " " + end.CloseReason.String()
 }
 
-// raceAnswers tells what pay, cancel, expire, pay, cancel, expire must have been answered, whatever their order was.
+// raceAnswers returns what pay, cancel, expire, pay, cancel, expire must have been answered, in any order.
 func raceAnswers(end service.Order, moved bool, got []string) (want []string, ok bool) {
 	const paid, closed, refund, none = "order-paid", "order-closed", "refund-due", "nothing-expired"
 	unpaid := closed
@@ -91,7 +91,7 @@ func raceAnswers(end service.Order, moved bool, got []string) (want []string, ok
 		unpaid = refund
 	}
 	switch {
-	case end.Status == service.Paid && moved: // one of the two payments was too much
+	case end.Status == service.Paid && moved: // the second payment is due for refund
 		want = []string{"", paid, none, refund, paid, none}
 	case end.Status == service.Paid:
 		want = []string{"", paid, none, "", paid, none}
@@ -115,7 +115,7 @@ func raceAnswers(end service.Order, moved bool, got []string) (want []string, ok
 	return want, slices.Equal(alike, sorted)
 }
 
-// A payment for a closed order is due for refund once, however often and wherever it is told.
+// A payment for a closed order is due for refund once, however often and wherever it is reported.
 func TestPay_RefundIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
@@ -143,7 +143,7 @@ func TestPay_RefundIsRecordedOnce(t *testing.T) {
 	})
 }
 
-// The same payment for two orders at the same moment pays one of them, and the other is told.
+// The same payment for two orders at the same time pays one of them, and is refused for the other.
 func TestPay_OnePaymentForTwoOrdersAtOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, dbs [2]*DB) {
@@ -232,7 +232,7 @@ func expireSome(t *testing.T, db *DB, limit int) (map[idgen.ID]int64, error) {
 	}
 	returned, err := orders.Expire(t.Context(), due, events)
 	if returned == nil {
-		returned = map[idgen.ID]int64{} // the other instance is at work on them
+		returned = map[idgen.ID]int64{} // the other instance is closing them
 	}
 	return returned, err
 }

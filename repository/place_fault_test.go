@@ -40,7 +40,7 @@ func aBatch(voucher idgen.ID, n int) []*service.Placement {
 	return batch
 }
 
-// A connection breaks at any step of placing: the orders get the verdicts that they would have got without it.
+// A connection breaks at any step of placing: the orders get the same verdicts as without it.
 func TestPlace_BrokenConnectionChangesNoVerdict(t *testing.T) {
 	t.Parallel()
 	has := faultproxy.Contains
@@ -53,7 +53,7 @@ func TestPlace_BrokenConnectionChangesNoVerdict(t *testing.T) {
 		name  string
 		size  int
 		twice bool // the first user comes again: the first transaction is rolled back
-		steps bool // every statement is a message of its own
+		steps bool // every statement is a separate message
 		how   func(*faultproxy.Proxy, func([]byte) bool) *faultproxy.Fault
 		at    func([]byte) bool
 	}{
@@ -90,7 +90,7 @@ func TestPlace_BrokenConnectionChangesNoVerdict(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				units := (tt.size + 1) / 2 // for half of them
 				if tt.twice {
-					units = tt.size + 1 // enough, so that nobody is looked for before
+					units = tt.size + 1 // enough, so that the first round looks for no existing orders
 				}
 				voucher := onSale(t, db, int64(units), 1)
 				batch, want := aBatch(voucher, tt.size), []string{}
@@ -116,7 +116,7 @@ func TestPlace_BrokenConnectionChangesNoVerdict(t *testing.T) {
 	})
 }
 
-// The same for what happens to an order afterwards.
+// The same for later changes of an order.
 func TestOrders_BrokenConnectionChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -145,8 +145,8 @@ func TestOrders_BrokenConnectionChangesNoAnswer(t *testing.T) {
 	})
 }
 
-// A commit whose reply never comes, on a connection that stays: the answer is "unknown" in time, and the same request
-// again is told the truth.
+// If the reply to COMMIT never comes, on a connection that stays open, the answer is "unknown" in time, and repeating the
+// request resolves it.
 func TestPlace_SwallowedReplyIsUnknownInTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -173,8 +173,8 @@ func TestPlace_SwallowedReplyIsUnknownInTime(t *testing.T) {
 	})
 }
 
-// A message that gets no answer, on a connection that stays, as when the query is killed between two of its statements: it
-// is given up after a while, and the batch placed all the same.
+// If a message gets no answer, on a connection that stays open, as when the query is killed between two statements, it
+// times out and the batch is placed again.
 func TestPlace_MessageWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -196,7 +196,7 @@ func TestPlace_MessageWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A context ends while the hot row is held by somebody else: nothing is left of the batch, and nothing was promised.
+// If the context ends while another transaction holds the stock row, nothing is left of the batch.
 func TestPlace_TimeoutInALockWaitLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -226,8 +226,7 @@ func TestPlace_TimeoutInALockWaitLeavesNothing(t *testing.T) {
 	})
 }
 
-// A client that is cut off or stopped with the hot row in its hands does not hold it for longer than the server keeps
-// an idle session.
+// A client that stops while it holds the stock row holds it only as long as the server keeps an idle session.
 func TestPlace_HangingClientReleasesTheStockRow(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -259,7 +258,7 @@ func TestPlace_HangingClientReleasesTheStockRow(t *testing.T) {
 			t.Errorf("the row was held for %s, want about %s", took, sessionIdle)
 		}
 		proxy.Resume()
-		if got := <-first; got != "placed" { // its session is gone, so it was done again
+		if got := <-first; got != "placed" { // the server ended its session, so it was tried again
 			t.Errorf("the client that hung: %s", got)
 		}
 		if n := live(t, direct, voucher); n != 2 {

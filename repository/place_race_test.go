@@ -16,7 +16,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// tally counts verdicts from many goroutines.
+// tally counts verdicts of many goroutines.
 type tally struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -42,7 +42,7 @@ func live(t *testing.T, db *DB, voucher idgen.ID) (n int) {
 	return n
 }
 
-// One user sends 64 requests at the same time, to two instances, each a transaction of its own: as many orders stand as
+// One user sends 64 requests at the same time to two instances, each in its own transaction: as many orders are placed as
 // the limit allows.
 func TestPlace_OneUserManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestPlace_OneRequestManyTimesAtOnce(t *testing.T) {
 	})
 }
 
-// Two instances sell one voucher until both are told that it is sold out: all of it is sold, and not one more.
+// Two instances sell one voucher until both get "sold out": all units are sold, and not one more.
 func TestPlace_TwoInstancesSellOut(t *testing.T) {
 	t.Parallel()
 	const total, sellers = 700, 6
@@ -121,7 +121,7 @@ func TestPlace_TwoInstancesSellOut(t *testing.T) {
 	})
 }
 
-// Twenty vouchers are hot and there are four connections: nobody waits for a connection that he himself holds.
+// Twenty vouchers share four connections: no order waits for a connection that it holds itself.
 func TestPlace_ManyVouchersFewConnections(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -151,7 +151,7 @@ func TestPlace_ManyVouchersFewConnections(t *testing.T) {
 	})
 }
 
-// countErrors counts the errors with a number that a DB's statements meet.
+// countErrors counts the errors of a DB's statements by number.
 func countErrors(w *wire, number uint16) *atomic.Int32 {
 	var n atomic.Int32
 	w.set(func(w *wire) {
@@ -166,8 +166,8 @@ func countErrors(w *wire, number uint16) *atomic.Int32 {
 	return &n
 }
 
-// Two instances place the same users in opposite orders until the server has found them waiting for each other. What
-// it rolls back is tried again: each user is served once and everybody else is told so.
+// Two instances place orders of the same users in opposite order until the server finds a deadlock. The transaction that
+// it rolls back is tried again: each user gets one order, the other request its refusal.
 func TestPlace_DeadlockOfTwoInstances(t *testing.T) {
 	t.Parallel()
 	const users = 100
@@ -194,7 +194,7 @@ func TestPlace_DeadlockOfTwoInstances(t *testing.T) {
 	})
 }
 
-// Somebody holds the hot row for longer than a statement waits: the order is not failed but tried again.
+// Another transaction holds the stock row for longer than a statement waits: the order is tried again.
 func TestPlace_LockWaitIsRetried(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
@@ -206,7 +206,7 @@ func TestPlace_LockWaitIsRetried(t *testing.T) {
 		done := make(chan []*service.Placement)
 		go func() { done <- place(t, db, placement(voucher, 1, ""), placement(voucher, 2, "")) }()
 		for waits.Load() == 0 {
-			time.Sleep(20 * time.Millisecond) // the server tells after lockWait
+			time.Sleep(20 * time.Millisecond) // the server returns the error after lockWait
 			if t.Context().Err() != nil {
 				t.Fatal("no lock wait")
 			}
@@ -218,7 +218,7 @@ func TestPlace_LockWaitIsRetried(t *testing.T) {
 	})
 }
 
-// hold locks the hot row of a voucher in a transaction of its own until release is called.
+// hold locks the stock row of a voucher until release is called.
 func hold(t *testing.T, db *DB, voucher idgen.ID) (release func()) {
 	t.Helper()
 	tx := db.session(context.Background()).Begin()
@@ -231,8 +231,8 @@ func hold(t *testing.T, db *DB, voucher idgen.ID) (release func()) {
 	return release
 }
 
-// A client may send as its key what will be the id of an order of its own that goes without a key. That ends, with an
-// answer, and holds up nobody.
+// A client sends as its key the id of a later order of its own that has no key. Both requests get an answer, and block no
+// others.
 func TestPlace_RequestIDIsTheIDOfALaterOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {

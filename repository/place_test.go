@@ -20,7 +20,7 @@ func TestPlace(t *testing.T) {
 		name    string
 		stock   int64
 		limit   int
-		before  []request // a batch of its own
+		before  []request // placed as a separate batch
 		batch   []request
 		want    []string
 		wantEnd int64 // stock
@@ -47,7 +47,7 @@ func TestPlace(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				voucher := onSale(t, db, tt.stock, tt.limit)
-				// Request ids are a user's own, over all vouchers: each case has users of its own.
+				// Request ids are unique for a user over all vouchers, so each case has other users.
 				first := service.UserID(nextID()) * 100
 				batch := func(requests []request) (batch []*service.Placement) {
 					for _, r := range requests {
@@ -71,7 +71,7 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// checkAnswers holds what callers are told against the database.
+// checkAnswers compares the answers with the database.
 func checkAnswers(t *testing.T, db *DB, batch []*service.Placement) {
 	t.Helper()
 	for _, p := range batch {
@@ -136,9 +136,9 @@ func TestPlace_UnknownVoucher(t *testing.T) {
 	})
 }
 
-// A row that the database cannot take fails alone, whatever the reason.
+// A row that the database refuses fails alone, whatever the reason.
 func TestPlace_BadRowFailsAlone(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, target dbtest.Database) { // SQLite takes a text of any length
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) { // SQLite accepts a text of any length
 		db := openDB(t, target)
 		voucher := onSale(t, db, 100, 1)
 		var batch []*service.Placement
@@ -146,7 +146,7 @@ func TestPlace_BadRowFailsAlone(t *testing.T) {
 			batch = append(batch, placement(voucher, user+1, ""))
 		}
 		batch[17].Order.RequestID = strings.Repeat("x", service.MaxRequestID+1)
-		batch[33].EventID = batch[2].Order.ID // taken, if anything is: an event that cannot be inserted
+		batch[33].EventID = batch[2].Order.ID // an event with a duplicate id
 		place(t, db, placement(voucher, 1000, ""))
 		if err := db.gorm.Exec("INSERT INTO outbox_event (event_id, biz_type, biz_id, version, payload, next_retry_time, created_at, updated_at)"+
 			" SELECT ?, biz_type, biz_id, 2, payload, next_retry_time, created_at, updated_at FROM outbox_event LIMIT 1", batch[33].EventID).Error; err != nil {

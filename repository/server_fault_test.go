@@ -14,7 +14,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// What a server does as a whole needs one that nobody else is using.
+// Faults of a whole server need a server for this test alone.
 func TestPlace_ServerFaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"mariadb", "mysql"} {
@@ -28,7 +28,7 @@ func TestPlace_ServerFaults(t *testing.T) {
 	}
 }
 
-// tryLargeBatch makes packets so small that neither the orders nor the events of a batch fit into one.
+// tryLargeBatch makes packets so small that a batch does not fit into one.
 func tryLargeBatch(t *testing.T, server *dbtest.Server) {
 	target := server.Create()
 	admin := openDB(t, target)
@@ -44,7 +44,7 @@ func tryLargeBatch(t *testing.T, server *dbtest.Server) {
 	}
 	set(packet)
 	defer set(usual)
-	db := openRaw(t, target, PoolOptions{}) // its sessions begin with the new setting
+	db := openRaw(t, target, PoolOptions{}) // its sessions have the new setting
 	w := tap(t, db)
 	const size = 400
 	voucher := onSale(t, db, size-1, 1)
@@ -63,8 +63,8 @@ func tryLargeBatch(t *testing.T, server *dbtest.Server) {
 	}
 }
 
-// tryPause freezes the server when all is done but the COMMIT. The answer comes in time and promises nothing; when the
-// server goes on, the same requests are told what became of them.
+// tryPause freezes the server before the COMMIT. The answer comes in time and is "unknown"; after the server resumes,
+// repeating the requests resolves it.
 func tryPause(t *testing.T, server *dbtest.Server) {
 	db := openDB(t, server.Create())
 	voucher := onSale(t, db, 9, 1)
@@ -112,7 +112,7 @@ func tryPause(t *testing.T, server *dbtest.Server) {
 	}
 }
 
-// load is what buyers of a voucher are answered while its server is killed.
+// load collects the answers to buyers while the server is killed.
 type load struct {
 	voucher idgen.ID
 	mu      sync.Mutex
@@ -121,7 +121,7 @@ type load struct {
 	failed  atomic.Int64
 }
 
-// buy places batches until done is closed. Each has limit as its time.
+// buy places batches until done is closed, each with the timeout limit.
 func (l *load) buy(db *DB, user *atomic.Int64, limit time.Duration, done <-chan struct{}) {
 	for {
 		select {
@@ -149,8 +149,8 @@ func (l *load) buy(db *DB, user *atomic.Int64, limit time.Duration, done <-chan 
 	}
 }
 
-// tryKill kills the server while batches are being committed, with some buyers who are patient enough to see it come
-// back and some who are not. Then every answer is held against the database, and every request is sent again.
+// tryKill kills the server while batches are being committed. Some buyers wait until it is back, others time out before.
+// Then every answer is compared with the database, and every request is repeated.
 func tryKill(t *testing.T, server *dbtest.Server) {
 	db := openDB(t, server.Create())
 	l := &load{voucher: onSale(t, db, 1_000_000, 1)}
@@ -164,7 +164,7 @@ func tryKill(t *testing.T, server *dbtest.Server) {
 	waitFor(t, func() bool { return l.placed.Load() > 2000 })
 	server.Kill()
 	before := l.placed.Load()
-	waitFor(t, func() bool { return l.failed.Load() > 0 }) // the time of the impatient is over
+	waitFor(t, func() bool { return l.failed.Load() > 0 }) // the short timeouts are over
 	server.Restart()
 	waitFor(t, func() bool { return l.placed.Load() > before+1000 })
 	close(done)
@@ -172,7 +172,7 @@ func tryKill(t *testing.T, server *dbtest.Server) {
 	l.check(t, db)
 }
 
-// check holds every answer against the database, then repeats every request.
+// check compares every answer with the database, then repeats every request.
 func (l *load) check(t *testing.T, db *DB) {
 	t.Helper()
 	got := map[string]int{}
@@ -203,18 +203,18 @@ func (l *load) check(t *testing.T, db *DB) {
 	}
 	t.Logf("%v", got)
 	if got["outcome-unknown"]+got["unavailable"] == 0 {
-		t.Error("the fall of the server was not noticed by anybody")
+		t.Error("no answer shows that the server was killed")
 	}
 }
 
-// waitFor waits until something that others are doing has happened.
+// waitFor waits for a condition.
 func waitFor(t *testing.T, happened func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for !happened() {
 		select {
 		case <-deadline:
-			t.Fatal("it did not happen within a minute")
+			t.Fatal("the condition did not hold within a minute")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -183,7 +183,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// freeze stops the clock that a DB goes by.
+// freeze stops the database's clock for a DB.
 func freeze(t *testing.T, db *DB) time.Time {
 	t.Helper()
 	now := millis(time.Now())
@@ -195,7 +195,7 @@ func freeze(t *testing.T, db *DB) time.Time {
 	return now
 }
 
-// A sale that ends in the millisecond in which an order was placed still includes that order, and nothing after it.
+// A sale that ends in the millisecond of an order includes that order and no later one.
 func TestEnd_InTheMillisecondOfAnOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {

@@ -11,19 +11,19 @@ import (
 	"gorm.io/gorm"
 )
 
-// wire is what lies between a DB and its connections. Tests look at what passes, change it, or let it fail.
+// wire is between a DB and its connections. Tests observe statements, change them, or make them fail.
 //
-// Statements are told by their text; "BEGIN" and "COMMIT" stand for those that gorm does not write. A message of several
-// statements passes as a whole.
+// A statement is identified by its text; "BEGIN" and "COMMIT" stand for those that gorm does not write. A message of
+// several statements passes as a whole.
 type wire struct {
 	mu      sync.Mutex
 	seen    map[string]int
-	rewrite func(query string) string // "" leaves a statement out, and lets it look done
+	rewrite func(query string) string // "" leaves a statement out, and reports success
 	before  func(query string) error  // an error: the statement is not sent
 	after   func(query string, err error) error
 }
 
-// tap puts a wire into db. What the audit does passes beside it.
+// tap puts a wire into db. The audit does not use it.
 func tap(t *testing.T, db *DB) *wire {
 	t.Helper()
 	w := &wire{seen: map[string]int{}}
@@ -39,7 +39,7 @@ func (w *wire) set(change func(w *wire)) {
 	change(w)
 }
 
-// count is how many statements containing text have passed.
+// count returns how many statements that contain text have passed.
 func (w *wire) count(text string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *wire) count(text string) (n int) {
 	return n
 }
 
-// transactions is how many have begun.
+// transactions returns how many transactions have begun.
 func (w *wire) transactions() int { return w.count("BEGIN") }
 
 // pass carries one statement.
@@ -120,7 +120,7 @@ type wiredPool struct {
 	db *sql.DB
 }
 
-// GetDBConn tells gorm what is below.
+// GetDBConn returns the pool to gorm.
 func (p *wiredPool) GetDBConn() (*sql.DB, error) { return p.db, nil }
 
 // BeginTx implements gorm.ConnPoolBeginner.
@@ -144,7 +144,7 @@ type wiredTx struct {
 	tx *sql.Tx
 }
 
-// Commit leaves no transaction open when the wire kept it from being sent: the server rolls back what is cut off.
+// Commit rolls back if the wire did not let it be sent, as the server does when a connection is lost.
 func (p *wiredTx) Commit() error {
 	sent := false
 	err := p.wire.pass("COMMIT", func(string) error {

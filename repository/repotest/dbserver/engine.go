@@ -33,8 +33,8 @@ func Variable(engine Engine) string {
 	return "SECKILL_TEST_" + strings.ToUpper(string(engine)) + "_DSN"
 }
 
-// settings are the options of both engines. They are what production should have, and what the shop's
-// promises rest on: a commit is on disk, in the redo log and in the binary log, before it is answered.
+// settings are the options of both engines. Production should have them, since the shop's
+// guarantees depend on them: a commit is on disk, in the redo log and in the binary log, before it is answered.
 // MariaDB's own defaults write no binary log at all.
 func settings(port int) []string {
 	return []string{

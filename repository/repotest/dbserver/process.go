@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process runs mariadbd of this machine in a directory of its own.
+// process runs mariadbd of this machine in its own directory.
 type process struct {
 	program string
 	dir     string
@@ -119,7 +119,7 @@ func (p *process) kill(ctx context.Context) error {
 	}
 }
 
-// pause returns when the process has stopped: a signal is only sent at first, and a busy machine takes its time.
+// pause returns when the process has stopped: the signal takes effect later on a busy machine.
 func (p *process) pause(ctx context.Context) error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (p *process) remove(ctx context.Context) error {
 	return errors.Join(p.kill(ctx), os.RemoveAll(p.dir))
 }
 
-// tail returns the end of a log, where servers say why they gave up.
+// tail returns the end of a log, where servers write why they failed.
 func tail(file string) []byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

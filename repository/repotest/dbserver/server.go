@@ -1,6 +1,6 @@
 // Package dbserver starts real MySQL and MariaDB servers for tests, and breaks them on request: killed,
-// frozen, and started again with the data that they had. A server listens on loopback alone, has a root
-// account without a password, and its data is thrown away when it is removed.
+// frozen, and restarted with their data. A server listens on loopback only, has a root account without a
+// password, and loses its data when it is removed.
 //
 // Tests use it through package dbtest; cmd/test uses it for the servers that all tests share.
 package dbserver
@@ -15,21 +15,21 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ErrUnavailable says that this machine cannot run the requested engine.
+// ErrUnavailable: this machine cannot run the requested engine.
 var ErrUnavailable = errors.New("database server not available")
 
 // startLimit bounds how long a server may take until it accepts connections. An official image fills its
 // data directory first, which takes most of a minute on a slow disk.
 const startLimit = 3 * time.Minute
 
-// runner is what carries a server: a process of this machine or a container.
+// runner runs a server as a process or in a container.
 type runner interface {
 	start(ctx context.Context) error // fills the data directory where that was not done yet
 	alive(ctx context.Context) error // nil, or why the server is gone
 	kill(ctx context.Context) error  // returns when the server is gone; its data stays
 	pause(ctx context.Context) error
 	resume(ctx context.Context) error
-	remove(ctx context.Context) error // kills it and throws its data away
+	remove(ctx context.Context) error // kills it and deletes its data
 	how() string
 }
 
@@ -38,12 +38,12 @@ type runner interface {
 type Server struct {
 	Engine  Engine
 	Addr    string // host:port on loopback, the same after every Restart
-	Version string // as the server itself says it
+	Version string // as the server reports it
 	run     runner
 	removed bool
 }
 
-// Start starts a server of its own for the caller and returns when it accepts connections. The caller has to
+// Start starts a server for the caller alone and returns when it accepts connections. The caller has to
 // Remove it. It fails with ErrUnavailable if the machine has neither the program nor its image.
 func Start(ctx context.Context, engine Engine) (*Server, error) {
 	port, err := freePort()
@@ -61,7 +61,7 @@ func Start(ctx context.Context, engine Engine) (*Server, error) {
 	return s, nil
 }
 
-// How says in a few words where the server comes from, for people.
+// How describes in a few words where the server comes from.
 func (s *Server) How() string { return s.run.how() }
 
 // DSN returns the go-sql-driver data source name of a database on the server; name may be empty.
@@ -71,14 +71,14 @@ func (s *Server) DSN(name string) string {
 	return c.FormatDSN()
 }
 
-// Kill ends the server at once, as kill -9 does: nothing is flushed, no client is told. It returns when the
-// server is gone. What the operating system has taken for writing survives; a loss of power is not this.
+// Kill ends the server at once, as kill -9 does: nothing is flushed, no client is informed. It returns when the
+// server is gone. Writes that reached the operating system survive: this is not a loss of power.
 func (s *Server) Kill(ctx context.Context) error { return s.run.kill(ctx) }
 
-// Pause freezes the server: connections stay open and new ones are accepted by the kernel, but nobody answers.
+// Pause freezes the server: connections stay open and new ones are accepted by the kernel, but get no answer.
 func (s *Server) Pause(ctx context.Context) error { return s.run.pause(ctx) }
 
-// Resume lets a paused server go on where it stood.
+// Resume continues a paused server.
 func (s *Server) Resume(ctx context.Context) error { return s.run.resume(ctx) }
 
 // Restart starts the server again after Kill, or kills it first where it still runs, and returns when it
@@ -124,7 +124,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 }
 
-// Version asks a server for its version, over a connection of its own.
+// Version asks a server for its version, over a separate connection.
 func Version(ctx context.Context, dsn string) (version string, err error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {

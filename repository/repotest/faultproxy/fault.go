@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Fault is something that is to happen once, to the first request that matches.
+// Fault happens once, to the first request that matches.
 type Fault struct {
 	kind     kind
 	match    func(request []byte) bool
@@ -30,7 +30,7 @@ func Contains(text string) func(request []byte) bool {
 }
 
 // DropReply lets the next request that matches through, waits for the server's reply, throws it away and closes the
-// connection: the server has done its work, and the client can't know. match must not keep its argument.
+// connection: the server has done its work, and the client cannot know it. match must not keep its argument.
 func (p *Proxy) DropReply(match func(request []byte) bool) *Fault { return p.add(dropAndCut, match) }
 
 // SwallowReply is like DropReply, but the connection stays open and silent: this reply and all later ones are lost.

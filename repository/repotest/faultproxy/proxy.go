@@ -1,5 +1,5 @@
-// Package faultproxy breaks connections on purpose: a TCP proxy between a client and its server that tests tell to cut,
-// hang, delay or refuse connections, or to lose the reply to a certain request. It knows no protocol. A request is what
+// Package faultproxy breaks connections on purpose: a TCP proxy between a client and its server that can cut, hang, delay
+// or refuse connections, or lose the reply to a certain request. It knows no protocol. A request is what
 // a client sent since the last reply, so it suits protocols in which a client waits for its reply: Redis, MySQL,
 // ZooKeeper, HTTP/1.
 package faultproxy
@@ -28,7 +28,7 @@ type Proxy struct {
 	running  sync.WaitGroup
 }
 
-// Stats counts what a Proxy has seen and done.
+// Stats are the counters of a Proxy.
 type Stats struct {
 	Accepted int // connections
 	Cut      int // connections closed by Cut, or by a Fault
@@ -60,7 +60,7 @@ func (p *Proxy) Stats() Stats {
 	return s
 }
 
-// Cut closes all connections, and returns how many they were. New ones are accepted.
+// Cut closes all connections and returns their number. New ones are accepted.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Proxy) Cut() int {
 	return n
 }
 
-// Refuse makes new connections be refused, as if nobody listened, until Accept. Those that stand are left alone.
+// Refuse refuses new connections, as if no server listened, until Accept. Existing connections stay open.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Proxy) Accept() {
 }
 
 // Hang stops all bytes, both ways, until Resume. Connections stay, and new ones are accepted, as with a server that is
-// stopped or behind a network that swallows packets. What is sent meanwhile arrives after Resume.
+// stopped or behind a network that swallows packets. Bytes that are sent meanwhile arrive after Resume.
 func (p *Proxy) Hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

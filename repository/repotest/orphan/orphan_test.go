@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMain is also the parent in between: it starts a process, tells its number, and ends without another word.
+// TestMain is also the parent process: it starts a child, prints its number, and exits.
 func TestMain(m *testing.M) {
 	if os.Getenv("SECKILL_ORPHAN") == "" {
 		os.Exit(m.Run())
@@ -59,7 +59,7 @@ func TestPrevent(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and only waits for somebody to take notice.
+// zombie reports whether a process has ended and waits for its parent.
 func zombie(stat string) bool {
 	var pid int
 	var name, state string
