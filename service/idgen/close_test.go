@@ -46,7 +46,7 @@ func (s *stubborn) Allocate(ctx context.Context, n int64) (idgen.Range, error) {
 	return s.Ranges.Allocate(ctx, n)
 }
 
-func TestCleanStopLowersTheCeiling(t *testing.T) {
+func TestClose_LowersTheCeiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithLayout(onePair()))
 		p, _ := r.next()
@@ -61,7 +61,7 @@ func TestCleanStopLowersTheCeiling(t *testing.T) {
 	})
 }
 
-func TestCloseIsBoundedByContext(t *testing.T) {
+func TestClose_IsBoundedByContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stubborn{}
 		flake, err := idgen.NewSnowflake(t.Context(), store, atNoon())

@@ -10,7 +10,7 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestIDInJSONIsAString(t *testing.T) {
+func TestID_IsAStringInJSON(t *testing.T) {
 	type order struct {
 		ID   idgen.ID  `json:"id"`
 		Next *idgen.ID `json:"next,omitempty"`
@@ -29,7 +29,7 @@ func TestIDInJSONIsAString(t *testing.T) {
 	}
 }
 
-func TestIDRefusesOtherSpellings(t *testing.T) {
+func TestID_RefusesOtherSpellings(t *testing.T) {
 	for _, text := range []string{
 		`1`, `1.0`, `1e3`, `""`, `"0"`, `"00"`, `"01"`, `"+1"`, `"-1"`, `" 1"`, `"1 "`, `"1\n"`, `"1_000"`, `"0x10"`,
 		`"１"`, `"9223372036854775808"`, `"18446744073709551617"`, `"99999999999999999999"`, `true`, `[]`, `{}`,
@@ -47,7 +47,7 @@ func TestIDRefusesOtherSpellings(t *testing.T) {
 	}
 }
 
-func TestIDNotPositiveIsNotWritten(t *testing.T) {
+func TestID_NotPositiveIsNotWritten(t *testing.T) {
 	for _, id := range []idgen.ID{0, -1, math.MinInt64} {
 		if _, err := json.Marshal(id); !errors.Is(err, idgen.ErrInvalid) {
 			t.Errorf("Marshal(%d) = %v, want ErrInvalid", int64(id), err)

@@ -10,7 +10,7 @@ import (
 	"seckill/service/idgen"
 )
 
-func TestAnotherLayoutInTheSameStoreIsRefused(t *testing.T) {
+func TestLayout_AnotherInTheSameStoreIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.close()
@@ -27,7 +27,7 @@ func TestAnotherLayoutInTheSameStoreIsRefused(t *testing.T) {
 	})
 }
 
-func TestLayoutRefusesWhatDoesNotFit(t *testing.T) {
+func TestLayout_RefusesWhatDoesNotFit(t *testing.T) {
 	l := idgen.DefaultLayout()
 	for _, p := range []idgen.Parts{
 		{Time: l.End(), Worker: 1}, {Time: l.Epoch.Add(-1)}, {Time: l.Epoch, Worker: 32}, {Time: l.Epoch, Worker: -1},

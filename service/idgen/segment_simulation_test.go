@@ -14,7 +14,7 @@ import (
 	"seckill/service/idgen/idgentest"
 )
 
-func TestSimulatedSegments(t *testing.T) {
+func TestSimulation_Segments(t *testing.T) {
 	for _, seed := range seeds() {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

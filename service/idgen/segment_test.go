@@ -54,7 +54,7 @@ func mustTake(t *testing.T, g idgen.Generator, n int) []idgen.ID {
 	return ids
 }
 
-func TestSegmentLoadsTheNextWhenItsPartIsUsed(t *testing.T) {
+func TestSegment_LoadsTheNextInTime(t *testing.T) {
 	for part, trigger := range map[float64]int{0: 1, 0.1: 101, 0.75: 751, 1: 1001} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &idgentest.Ranges{}
@@ -90,7 +90,7 @@ func (s *slowRanges) Allocate(ctx context.Context, n int64) (idgen.Range, error)
 }
 
 // Both segments are empty, and many calls find out at once: one load serves them all, in the order of the ids.
-func TestSegmentBothEmptyAtOnce(t *testing.T) {
+func TestSegment_BothEmptyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowRanges{took: 20 * time.Millisecond}
 		g := newSegment(t, store, idgen.WithStep(10, 10))
@@ -121,7 +121,7 @@ func TestSegmentBothEmptyAtOnce(t *testing.T) {
 	})
 }
 
-func TestSegmentWaitIsBoundedByContextAndSaysWhy(t *testing.T) {
+func TestSegment_WaitIsBoundedByContext(t *testing.T) {
 	for _, fault := range []idgentest.Fault{idgentest.Down, idgentest.Hang} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &idgentest.Ranges{}
@@ -151,7 +151,7 @@ func TestSegmentWaitIsBoundedByContextAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestSegmentThrowsAwayWhatComesTooLate(t *testing.T) {
+func TestSegment_IgnoresLateRanges(t *testing.T) {
 	for fault, want := range map[idgentest.Fault]idgen.ID{idgentest.Late: 11, idgentest.Lost: 21, idgentest.Repeat: 21} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &idgentest.Ranges{}
@@ -179,7 +179,7 @@ func TestSegmentThrowsAwayWhatComesTooLate(t *testing.T) {
 	}
 }
 
-func TestSegmentStoreThatGoesBackIsRefused(t *testing.T) {
+func TestSegment_RefusesAStoreThatGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &idgentest.Ranges{}
 		g := newSegment(t, store, idgen.WithStep(10, 10), idgen.WithLoadAt(1))
@@ -202,7 +202,7 @@ func TestSegmentStoreThatGoesBackIsRefused(t *testing.T) {
 	})
 }
 
-func TestSegmentExhausted(t *testing.T) {
+func TestSegment_Exhausted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &idgentest.Ranges{}
 		store.SetHighest(math.MaxInt64 - 10)
@@ -220,7 +220,7 @@ func TestSegmentExhausted(t *testing.T) {
 	})
 }
 
-func TestSegmentStoreDownAtStart(t *testing.T) {
+func TestSegment_StoreDownAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &idgentest.Ranges{}
 		store.Always(idgentest.Down)
@@ -232,7 +232,7 @@ func TestSegmentStoreDownAtStart(t *testing.T) {
 	})
 }
 
-func TestSegmentStoppingWhileCallsWait(t *testing.T) {
+func TestSegment_ClosedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &idgentest.Ranges{}
 		g := newSegment(t, store, idgen.WithStep(10, 10), idgen.WithLoadAt(1))
@@ -262,7 +262,7 @@ func TestSegmentStoppingWhileCallsWait(t *testing.T) {
 	})
 }
 
-func TestStepFollowsDemand(t *testing.T) {
+func TestSegment_StepFollowsDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &idgentest.Ranges{}
 		g := newSegment(t, store, idgen.WithStep(100, 1600), idgen.WithTarget(time.Minute))

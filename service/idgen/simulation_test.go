@@ -35,13 +35,13 @@ func seeds() []uint64 {
 	return all
 }
 
-func TestSimulatedSnowflakes(t *testing.T) {
+func TestSimulation_Snowflakes(t *testing.T) {
 	for _, seed := range seeds() {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { simulate(t, seed, *simIDs) })
 	}
 }
 
-func TestSimulationIsReplayable(t *testing.T) {
+func TestSimulation_IsReplayable(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		first, second := simulate(t, seed, 50_000), simulate(t, seed, 50_000)
 		if first != second {

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func TestClockBackALittleIsWaitedFor(t *testing.T) {
+func TestClock_BackALittleIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -33,7 +33,7 @@ func TestClockBackALittleIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestClockBackALittleIsNotWaitedForWhenIdle(t *testing.T) {
+func TestClock_BackALittleIsNotWaitedForWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -46,7 +46,7 @@ func TestClockBackALittleIsNotWaitedForWhenIdle(t *testing.T) {
 	})
 }
 
-func TestWaitForClockIsBoundedByContext(t *testing.T) {
+func TestClock_WaitIsBoundedByContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithTolerance(time.Hour))
 		defer r.close()
@@ -68,7 +68,7 @@ func TestWaitForClockIsBoundedByContext(t *testing.T) {
 	})
 }
 
-func TestClockBackMoreGoesOnFromHighestTime(t *testing.T) {
+func TestClock_BackMoreContinuesFromHighestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -92,7 +92,7 @@ func TestClockBackMoreGoesOnFromHighestTime(t *testing.T) {
 	})
 }
 
-func TestClockFarBackSwitchesToBackupWorkerAndBack(t *testing.T) {
+func TestClock_FarBackSwitchesToBackupWorkerAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -123,7 +123,7 @@ func TestClockFarBackSwitchesToBackupWorkerAndBack(t *testing.T) {
 	})
 }
 
-func TestNeitherWorkerLeftWaitsForTheClock(t *testing.T) {
+func TestClock_WaitsWhenNeitherWorkerIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -144,7 +144,7 @@ func TestNeitherWorkerLeftWaitsForTheClock(t *testing.T) {
 	})
 }
 
-func TestNoClockRepeatsAnIDAcrossRestarts(t *testing.T) {
+func TestClock_NoRepeatAcrossRestarts(t *testing.T) {
 	for name, step := range map[string]time.Duration{
 		"same clock": 0, "inside the reserve": -2 * time.Second, "hours back": -3 * time.Hour, "hours ahead": 3 * time.Hour,
 	} {
@@ -180,7 +180,7 @@ func TestNoClockRepeatsAnIDAcrossRestarts(t *testing.T) {
 
 // While a call waits for the next millisecond, because the sequence of the present one is used up, the clock goes back:
 // by a little, which the call waits for; by more, which makes it go on ahead; by so much that the neighbour takes over.
-func TestClockBackWhileACallWaits(t *testing.T) {
+func TestClock_BackWhileACallWaits(t *testing.T) {
 	for _, step := range []time.Duration{-3 * time.Millisecond, -2 * time.Second, -time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, idgen.WithBurst(0))
@@ -207,7 +207,7 @@ func TestClockBackWhileACallWaits(t *testing.T) {
 	}
 }
 
-func TestStoppingWhileCallsWait(t *testing.T) {
+func TestSnowflake_ClosedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.next()

@@ -14,7 +14,7 @@ import (
 
 func atNoon() idgen.Option { return idgen.WithClock(idgentest.NewClock(noon).Wall) }
 
-func TestStoreDownAtStartIsRefused(t *testing.T) {
+func TestLease_StoreDownAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := &idgentest.Leases{}
 		leases.Always(idgentest.Down)
@@ -39,7 +39,7 @@ func TestStoreDownAtStartIsRefused(t *testing.T) {
 	})
 }
 
-func TestStoreDownLaterIsSurvivedUntilTheDeadline(t *testing.T) {
+func TestLease_StoreDownLaterIsSurvivedUntilTheDeadline(t *testing.T) {
 	for _, fault := range []idgentest.Fault{idgentest.Down, idgentest.Hang, idgentest.Lost, idgentest.Late} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
@@ -68,7 +68,7 @@ func TestStoreDownLaterIsSurvivedUntilTheDeadline(t *testing.T) {
 }
 
 // Whatever the demand, no id reaches a ceiling that is not stored.
-func TestCeilingIsStoredAheadOfUse(t *testing.T) {
+func TestLease_CeilingIsStoredAheadOfUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithLease(15*time.Second, 60*time.Millisecond))
 		defer r.close()
@@ -110,7 +110,7 @@ func (l lateAnswers) Renew(ctx context.Context, held idgen.Grant, ttl time.Durat
 }
 
 // The store counts the lease from when it was asked, so the holder must not count it from when it was told.
-func TestDeadlineIsCountedFromTheRequest(t *testing.T) {
+func TestLease_DeadlineIsCountedFromTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := idgen.NewSnowflake(t.Context(), lateAnswers{&idgentest.Leases{}}, atNoon())
 		if err != nil {
@@ -123,7 +123,7 @@ func TestDeadlineIsCountedFromTheRequest(t *testing.T) {
 	})
 }
 
-func TestHolderThatIsTakenOverStops(t *testing.T) {
+func TestLease_HolderThatIsTakenOverStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := idgen.WithLayout(onePair())
 		r := newRig(t, one)
@@ -164,7 +164,7 @@ func TestHolderThatIsTakenOverStops(t *testing.T) {
 
 // A holder whose clock runs slower than the store's believes in its lease for too long. Its ids stay below its ceiling, and
 // those of its successor are above it.
-func TestHolderThatGoesOnAfterItsLeaseStillRepeatsNothing(t *testing.T) {
+func TestLease_LateHolderRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := idgen.WithLayout(onePair())
 		leases := hastyLeases{&idgentest.Leases{}}
@@ -220,7 +220,7 @@ func (l hastyLeases) Renew(ctx context.Context, held idgen.Grant, ttl time.Durat
 	return l.Leases.Renew(ctx, held, ttl/10, c)
 }
 
-func TestEveryWorkerOnceAndNoMore(t *testing.T) {
+func TestLease_EveryWorkerOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := &idgentest.Leases{}
 		layout := idgen.DefaultLayout()
@@ -268,7 +268,7 @@ func TestEveryWorkerOnceAndNoMore(t *testing.T) {
 }
 
 // Neither a name nor an address decides on the worker: two instances that look the same get different ones.
-func TestSameNameIsNotTheSameOwner(t *testing.T) {
+func TestLease_SameNameIsNotTheSameOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithOwner("shop-0"))
 		first := r.gen
@@ -282,7 +282,7 @@ func TestSameNameIsNotTheSameOwner(t *testing.T) {
 	})
 }
 
-func TestStaticWorkerThatDoesNotFitIsRefused(t *testing.T) {
+func TestStatic_WorkerMustFit(t *testing.T) {
 	for _, worker := range []int{-1, -2, 32, 1024} { // data centre 0 has the workers 0 to 31
 		g, err := idgen.NewSnowflake(t.Context(), idgen.NewStatic(worker))
 		if !errors.Is(err, idgen.ErrNoWorker) {

@@ -11,7 +11,7 @@ import (
 	"seckill/service/idgen/idgentest"
 )
 
-func TestBurstIsAheadOfTheClockByNoMoreThanItsBound(t *testing.T) {
+func TestSnowflake_BurstIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -32,7 +32,7 @@ func TestBurstIsAheadOfTheClockByNoMoreThanItsBound(t *testing.T) {
 }
 
 // A busy generator does not look at the clock for each id, and must not lag behind it all the same.
-func TestBusyGeneratorFollowsTheClock(t *testing.T) {
+func TestSnowflake_FollowsTheClockWhenBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
@@ -64,7 +64,7 @@ func TestBusyGeneratorFollowsTheClock(t *testing.T) {
 	})
 }
 
-func TestIDsOfOneMillisecondFillTheSequence(t *testing.T) {
+func TestSnowflake_FillsTheSequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idgen.WithBurst(0))
 		defer r.close()
@@ -82,7 +82,7 @@ func TestIDsOfOneMillisecondFillTheSequence(t *testing.T) {
 	})
 }
 
-func TestEndOfTheLayout(t *testing.T) {
+func TestSnowflake_EndOfTheLayout(t *testing.T) {
 	layout := idgen.DefaultLayout()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // The fakes have to be as good as what they stand for.
-func TestFakeStores(t *testing.T) {
+func TestFakes_Ranges(t *testing.T) {
 	t.Run("ranges", func(t *testing.T) {
 		idgentest.RunRanges(t, func(*testing.T) func(*testing.T) idgen.RangeStore {
 			store := &idgentest.Ranges{}
@@ -18,7 +18,7 @@ func TestFakeStores(t *testing.T) {
 	})
 }
 
-func TestFakeLeases(t *testing.T) {
+func TestFakes_Leases(t *testing.T) {
 	idgentest.RunLeases(t, func(*testing.T) idgentest.LeaseBackend {
 		store := &idgentest.Leases{}
 		return idgentest.LeaseBackend{

@@ -28,7 +28,7 @@ func (s *scripted) Close() error { return nil }
 func unavailable(Settings) error { return fmt.Errorf("dial: %w", ErrUnavailable) }
 func granted(Settings) error     { return nil }
 
-func TestBypassOpensProbesAndCloses(t *testing.T) {
+func TestBypass_OpensProbesAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []string
 		backend := &scripted{answer: unavailable}
@@ -69,7 +69,7 @@ func TestBypassOpensProbesAndCloses(t *testing.T) {
 	})
 }
 
-func TestBypassLetsOneProbeThrough(t *testing.T) {
+func TestBypass_LetsOneProbeThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := &scripted{answer: unavailable}
 		locker := Bypass(backend, BypassOptions{Failures: 1, Timeout: time.Second, Pause: time.Second})
@@ -99,7 +99,7 @@ func TestBypassLetsOneProbeThrough(t *testing.T) {
 	})
 }
 
-func TestBypassPassesOtherErrorsAndOptions(t *testing.T) {
+func TestBypass_PassesOtherErrorsAndOptions(t *testing.T) {
 	backend := &scripted{}
 	locker := Bypass(backend, BypassOptions{Failures: 1, Timeout: time.Minute})
 	for _, want := range []error{ErrHeld, ErrClosed, ErrLost, context.Canceled} {
@@ -124,7 +124,7 @@ func TestBypassPassesOtherErrorsAndOptions(t *testing.T) {
 	}
 }
 
-func TestObserveCountsOutcomes(t *testing.T) {
+func TestObserve_CountsOutcomes(t *testing.T) {
 	counts := map[Outcome]int{}
 	backend := &scripted{}
 	locker := Observe(Bypass(backend, BypassOptions{}), observerFuncs{locked: func(o Outcome) { counts[o]++ }})

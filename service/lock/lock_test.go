@@ -25,7 +25,7 @@ func (f fakeLocker) Acquire(ctx context.Context, _ string, _ ...Option) (Lease, 
 
 func (f fakeLocker) Close() error { return nil }
 
-func TestDoJoinsLoss(t *testing.T) {
+func TestDo_JoinsLoss(t *testing.T) {
 	failure := errors.New("work failed")
 	for name, c := range map[string]struct {
 		release, work error
@@ -55,7 +55,7 @@ func TestDoJoinsLoss(t *testing.T) {
 	}
 }
 
-func TestDoReleasesOnPanic(t *testing.T) {
+func TestDo_ReleasesOnPanic(t *testing.T) {
 	lease := &fakeLease{}
 	func() {
 		defer func() {
@@ -79,7 +79,7 @@ type observerFuncs struct {
 func (o observerFuncs) Locked(outcome Outcome, _ time.Duration) { o.locked(outcome) }
 func (o observerFuncs) BreakerChanged(open bool, cause error)   { o.changed(open, cause) }
 
-func TestObserveReportsLossOnce(t *testing.T) {
+func TestObserve_ReportsLossOnce(t *testing.T) {
 	lost := 0
 	locker := Observe(fakeLocker{&fakeLease{err: ErrLost}}, observerFuncs{locked: func(o Outcome) {
 		if o == Lost {
@@ -100,7 +100,7 @@ func TestObserveReportsLossOnce(t *testing.T) {
 	}
 }
 
-func TestNoneGrantsEverybodyButTheCancelled(t *testing.T) {
+func TestNone_GrantsEveryoneExceptTheCancelled(t *testing.T) {
 	locker := None()
 	for range 2 {
 		lease, err := locker.Acquire(t.Context(), "k", Try())

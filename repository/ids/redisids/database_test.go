@@ -37,7 +37,7 @@ func database(t *testing.T, target dbtest.Database) *repository.DB {
 }
 
 // The real floor and a real Redis that is killed without having saved anything.
-func TestRedisThatForgets(t *testing.T) {
+func TestStore_RedisThatForgets(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, server := database(t, target), redistest.Start(t)
 		ranges := db.IDRanges(repository.OrderIDs)
@@ -81,7 +81,7 @@ func TestRedisThatForgets(t *testing.T) {
 	})
 }
 
-func TestTimedOutIncrementIsThrownAway(t *testing.T) {
+func TestStore_TimedOutIncrementIsIgnored(t *testing.T) {
 	server, f := redistest.Start(t), &floor{least: 1}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer client.Close()

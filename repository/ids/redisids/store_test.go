@@ -51,14 +51,14 @@ func open(t *testing.T) (*redisids.Store, *redis.Client, *floor) {
 	return redisids.New(client, key, f), client, f
 }
 
-func TestRanges(t *testing.T) {
+func TestStore_Ranges(t *testing.T) {
 	idgentest.RunRanges(t, func(t *testing.T) func(*testing.T) idgen.RangeStore {
 		server, f := redistest.Start(t), &floor{least: 1}
 		return func(*testing.T) idgen.RangeStore { return redisids.New(server.Client(), key, f) }
 	})
 }
 
-func TestGenerator(t *testing.T) {
+func TestStore_Generator(t *testing.T) {
 	idgentest.Run(t, func(t *testing.T) idgentest.New {
 		server, f := redistest.Start(t), &floor{least: 500}
 		return func(t *testing.T) idgen.Generator {
@@ -72,7 +72,7 @@ func TestGenerator(t *testing.T) {
 	})
 }
 
-func TestLostCounterIsRefusedAndRestored(t *testing.T) {
+func TestStore_LostCounterIsRefusedAndRestored(t *testing.T) {
 	for name, lose := range map[string]func(context.Context, *redis.Client) error{
 		"missing": func(ctx context.Context, c *redis.Client) error { return c.FlushAll(ctx).Err() },
 		"behind":  func(ctx context.Context, c *redis.Client) error { return c.Set(ctx, key, 1999, 0).Err() },
@@ -109,7 +109,7 @@ func TestLostCounterIsRefusedAndRestored(t *testing.T) {
 }
 
 // A replica that was behind takes over in the middle: two instances get the same range, and one of them the claim.
-func TestCounterLostBetweenIncrementAndClaim(t *testing.T) {
+func TestStore_CounterLostBetweenIncrementAndClaim(t *testing.T) {
 	store, client, f := open(t)
 	if _, err := store.Allocate(t.Context(), 100); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCounterLostBetweenIncrementAndClaim(t *testing.T) {
 	}
 }
 
-func TestNumbersBeyondADouble(t *testing.T) {
+func TestStore_NumbersBeyondADouble(t *testing.T) {
 	store, client, f := open(t)
 	const high = 1<<53 + 1 // as a double, it is 2^53
 	f.high = high
@@ -155,7 +155,7 @@ func TestNumbersBeyondADouble(t *testing.T) {
 	}
 }
 
-func TestEndOfTheNumbers(t *testing.T) {
+func TestStore_EndOfTheNumbers(t *testing.T) {
 	store, client, f := open(t)
 	f.high = math.MaxInt64 - 10
 	if err := client.Set(t.Context(), key, strconv.Itoa(math.MaxInt64-10), 0).Err(); err != nil {

@@ -17,7 +17,7 @@ import (
 
 var everybody = zk.WorldACL(zk.PermAll)
 
-func TestLeases(t *testing.T) {
+func TestLeases_Suite(t *testing.T) {
 	server, roots := zktest.Start(t), 0
 	idgentest.RunLeases(t, func(*testing.T) idgentest.LeaseBackend {
 		roots++
@@ -30,7 +30,7 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-func TestGenerator(t *testing.T) {
+func TestLeases_Generator(t *testing.T) {
 	server := zktest.Start(t)
 	idgentest.Run(t, func(*testing.T) idgentest.New {
 		return func(t *testing.T) idgen.Generator {
@@ -44,7 +44,7 @@ func TestGenerator(t *testing.T) {
 }
 
 // ZooKeeper freezes: ids go on until the lease's own end, then calls fail, and afterwards they are served again.
-func TestFrozenServer(t *testing.T) {
+func TestLeases_FrozenServer(t *testing.T) {
 	server := zktest.Start(t)
 	conn := server.Client()
 	g, err := idgen.NewSnowflake(t.Context(), zkids.New(conn, "/ids", everybody),

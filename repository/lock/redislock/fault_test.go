@@ -12,7 +12,7 @@ import (
 	"seckill/service/lock"
 )
 
-func TestReplyOfAcquireDropped(t *testing.T) {
+func TestFault_ReplyOfAcquireDropped(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	fault := r.proxy.DropReply(faultproxy.Contains(key))
 	lease := mustAcquire(t, r.locker)
@@ -37,7 +37,7 @@ func TestReplyOfAcquireDropped(t *testing.T) {
 	}
 }
 
-func TestReplyOfReleaseDropped(t *testing.T) {
+func TestFault_ReplyOfReleaseDropped(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	fault := r.proxy.DropReply(faultproxy.Contains("redisson_lock__channel"))
@@ -48,7 +48,7 @@ func TestReplyOfReleaseDropped(t *testing.T) {
 	}
 }
 
-func TestReplyOfRenewalDropped(t *testing.T) {
+func TestFault_ReplyOfRenewalDropped(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	for range 3 {
@@ -61,8 +61,8 @@ func TestReplyOfRenewalDropped(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// TestCancelledInTheMiddle has the acquisition take effect at the server, while its caller has gone.
-func TestCancelledInTheMiddle(t *testing.T) {
+// TestFault_CancelledDuringAcquire has the acquisition take effect at the server, while its caller has gone.
+func TestFault_CancelledDuringAcquire(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	fault := r.proxy.SwallowReply(faultproxy.Contains(key))
@@ -81,7 +81,7 @@ func TestCancelledInTheMiddle(t *testing.T) {
 	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
 }
 
-func TestHungServerCostsTheTimeoutOnly(t *testing.T) {
+func TestFault_HungServerCostsTheTimeout(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	r.proxy.Hang()
 	start := time.Now()
@@ -99,8 +99,8 @@ func TestHungServerCostsTheTimeoutOnly(t *testing.T) {
 	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
 }
 
-// TestHungServerTellsAllWaiters: 200 waiters don't find out one after the other.
-func TestHungServerTellsAllWaiters(t *testing.T) {
+// TestFault_HungServerReachesAllWaiters: 200 waiters don't find out one after the other.
+func TestFault_HungServerReachesAllWaiters(t *testing.T) {
 	r := newRig(t, redislock.Options{Timeout: 300 * time.Millisecond})
 	lease := mustAcquire(t, r.other)
 	const waiters = 200
@@ -126,7 +126,7 @@ func TestHungServerTellsAllWaiters(t *testing.T) {
 	r.proxy.Resume()
 }
 
-func TestConnectionsCut(t *testing.T) {
+func TestFault_ConnectionsCut(t *testing.T) {
 	r := newRig(t, redislock.Options{Poll: time.Minute})
 	lease := mustAcquire(t, r.locker)
 	if r.proxy.Cut() == 0 {
@@ -167,7 +167,7 @@ func TestConnectionsCut(t *testing.T) {
 	}
 }
 
-func TestConnectionRefused(t *testing.T) {
+func TestFault_ConnectionRefused(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	r.proxy.Refuse()
 	r.proxy.Cut()
@@ -182,8 +182,8 @@ func TestConnectionRefused(t *testing.T) {
 	mustRelease(t, mustAcquire(t, r.locker))
 }
 
-// TestReleaseUnanswered: the release is repeated in the background.
-func TestReleaseUnanswered(t *testing.T) {
+// TestFault_ReleaseIsRepeated: the release is repeated in the background.
+func TestFault_ReleaseIsRepeated(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	lease := mustAcquire(t, r.locker)
 	r.proxy.Refuse()
@@ -198,7 +198,7 @@ func TestReleaseUnanswered(t *testing.T) {
 	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
 }
 
-func TestPublishLost(t *testing.T) {
+func TestFault_PublishLost(t *testing.T) {
 	const poll = 100 * time.Millisecond
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: poll})
 	lease := mustAcquire(t, r.other)
@@ -224,8 +224,8 @@ func TestPublishLost(t *testing.T) {
 	runtime.KeepAlive(lease) // a forgotten one would have been given back, with news of it
 }
 
-// TestReleasedBeforeSubscription: the release happens after the waiter's first try, and before its subscription.
-func TestReleasedBeforeSubscription(t *testing.T) {
+// TestFault_ReleasedBeforeSubscription: the release happens after the waiter's first try, and before its subscription.
+func TestFault_ReleasedBeforeSubscription(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: time.Minute})
 	lease := mustAcquire(t, r.other)
 	released := false
@@ -249,9 +249,9 @@ func TestReleasedBeforeSubscription(t *testing.T) {
 	}
 }
 
-// TestRepeatedReleaseLeavesAnothersLock: the release took effect, its reply was lost, and another got the lock before
+// TestFault_RepeatedReleaseLeavesAnothersLock: the release took effect, its reply was lost, and another got the lock before
 // the release was sent again.
-func TestRepeatedReleaseLeavesAnothersLock(t *testing.T) {
+func TestFault_RepeatedReleaseLeavesAnothersLock(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	lease := mustAcquire(t, r.locker)
 	isRelease := faultproxy.Contains("redisson_lock__channel")

@@ -27,7 +27,7 @@ func FuzzSlot(f *testing.F) {
 	})
 }
 
-func TestFenceOfASingleServer(t *testing.T) {
+func TestFences_OfASingleServer(t *testing.T) {
 	f := new(fences)
 	if a, b := f.of("a"), f.of("b"); a != b || a != fenceKey {
 		t.Errorf("fences %v and %v", a, b)

@@ -12,9 +12,9 @@ import (
 	"seckill/service/lock"
 )
 
-// TestHolderForgotten: a holder whose goroutine is gone without a release does not keep its lock for ever, even though
+// TestHolder_Forgotten: a holder whose goroutine is gone without a release does not keep its lock for ever, even though
 // the context that it acquired with never ends.
-func TestHolderForgotten(t *testing.T) {
+func TestHolder_Forgotten(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	done := make(chan struct{})
 	go func() {
@@ -36,8 +36,8 @@ func TestHolderForgotten(t *testing.T) {
 	})
 }
 
-// TestLeaseInUseIsNotForgotten: whoever has only the context, or one derived from it, still holds the lock.
-func TestLeaseInUseIsNotForgotten(t *testing.T) {
+// TestHolder_LeaseInUseIsNotForgotten: whoever has only the context, or one derived from it, still holds the lock.
+func TestHolder_LeaseInUseIsNotForgotten(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	type name struct{}
 	ctx := func() context.Context {
@@ -65,8 +65,8 @@ func mustAcquireIn(t *testing.T, ctx context.Context, l lock.Locker) lock.Lease 
 	return lease
 }
 
-// TestInnerLeaseForgotten: the outer lease was released, the inner one was not.
-func TestInnerLeaseForgotten(t *testing.T) {
+// TestHolder_InnerLeaseForgotten: the outer lease was released, the inner one was not.
+func TestHolder_InnerLeaseForgotten(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	func() {
 		outer := mustAcquireIn(t, context.Background(), r.locker)
@@ -82,21 +82,21 @@ func TestInnerLeaseForgotten(t *testing.T) {
 	})
 }
 
-func TestHolderPaused(t *testing.T) {
+func TestHolder_Paused(t *testing.T) {
 	r := newRig(t, redislock.Options{})
-	holdertest.Paused(t, "TestHolderProcess", r.server.Addr, r.other)
+	holdertest.Paused(t, "TestHolder_Process", r.server.Addr, r.other)
 }
 
-// TestHolderProcess is the child of TestHolderPaused.
-func TestHolderProcess(t *testing.T) {
+// TestHolder_Process is the child of TestHolder_Paused.
+func TestHolder_Process(t *testing.T) {
 	if holdertest.Addr() == "" {
-		t.Skip("runs as the child of TestHolderPaused")
+		t.Skip("runs as the child of TestHolder_Paused")
 	}
 	holdertest.Process(t, newLocker(t, holdertest.Addr(), redislock.Options{Lease: testLease}))
 }
 
-// TestRenewalEndsWithRelease: nothing is sent for a lock after it was given back.
-func TestRenewalEndsWithRelease(t *testing.T) {
+// TestHolder_RenewalEndsWithRelease: nothing is sent for a lock after it was given back.
+func TestHolder_RenewalEndsWithRelease(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	time.Sleep(testLease / 2)
@@ -116,8 +116,8 @@ type breakerChanges struct {
 
 func (c breakerChanges) BreakerChanged(open bool, _ error) { c.changes <- open }
 
-// TestBypass drives the breaker with a real outage.
-func TestBypass(t *testing.T) {
+// TestBypass_RealOutage drives the breaker with a real outage.
+func TestBypass_RealOutage(t *testing.T) {
 	server := redistest.Start(t)
 	changes := make(chan bool, 10)
 	l := lock.Bypass(newLocker(t, server.Addr, redislock.Options{}), lock.BypassOptions{

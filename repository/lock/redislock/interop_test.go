@@ -75,9 +75,9 @@ func (r *redisson) want(answer string) {
 	r.t.Fatalf("Redisson has ended: %v", r.out.Err())
 }
 
-// TestRedisson shares a lock with the real Redisson: it excludes us, we exclude it, and each wakes the other. Without
+// TestRedisson_Real shares a lock with the real Redisson: it excludes us, we exclude it, and each wakes the other. Without
 // the news of a release, Redisson would wait for the end of the lease, and we for the poll, both a minute away.
-func TestRedisson(t *testing.T) {
+func TestRedisson_Real(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: time.Minute})
 	peer := startRedisson(t, r.server.Addr)
 	for _, key := range []string{"lock:voucher:1:user:2", "lock:{voucher:1}:user:2"} {

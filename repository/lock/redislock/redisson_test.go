@@ -17,7 +17,7 @@ const (
 	redissonChannel = "redisson_lock__channel:{" + key + "}"
 )
 
-func TestWaitsForRedisson(t *testing.T) {
+func TestRedisson_IsWaitedFor(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: time.Minute})
 	if err := r.look.HIncrBy(t.Context(), key, redissonOwner, 1).Err(); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestWaitsForRedisson(t *testing.T) {
 	}
 }
 
-func TestRedissonUnderstandsUs(t *testing.T) {
+func TestRedisson_UnderstandsOurLayout(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	sub := r.look.Subscribe(t.Context(), redissonChannel)
 	defer sub.Close()

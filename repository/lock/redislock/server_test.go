@@ -11,7 +11,7 @@ import (
 	"seckill/service/lock"
 )
 
-func TestServerRestartedEmpty(t *testing.T) {
+func TestServer_RestartedEmpty(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	r.server.Kill()
@@ -31,7 +31,7 @@ func TestServerRestartedEmpty(t *testing.T) {
 	mustRelease(t, next)
 }
 
-func TestServerGoneForGood(t *testing.T) {
+func TestServer_GoneForGood(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	start := time.Now()
@@ -42,7 +42,7 @@ func TestServerGoneForGood(t *testing.T) {
 	}
 }
 
-func TestServerAwayAtStart(t *testing.T) {
+func TestServer_AwayAtStart(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	l := newLocker(t, server.Addr, redislock.Options{})
@@ -53,7 +53,7 @@ func TestServerAwayAtStart(t *testing.T) {
 	mustRelease(t, mustAcquire(t, l))
 }
 
-func TestScriptFlush(t *testing.T) {
+func TestServer_ScriptFlush(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	flush := func() {
 		t.Helper()
@@ -77,8 +77,8 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
-// TestPausedServer: what the server does not answer within the lease is lost, what it does is not.
-func TestPausedServer(t *testing.T) {
+// TestServer_Paused: what the server does not answer within the lease is lost, what it does is not.
+func TestServer_Paused(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	pause := func(d time.Duration) {
@@ -100,9 +100,9 @@ func TestPausedServer(t *testing.T) {
 	}
 }
 
-// TestFailoverForgetsTheLock: the new master never saw the key. Two hold it then, until the first one's next renewal;
+// TestFailover_ForgetsTheLock: the new master never saw the key. Two hold it then, until the first one's next renewal;
 // the tokens tell who is the later.
-func TestFailoverForgetsTheLock(t *testing.T) {
+func TestFailover_ForgetsTheLock(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
 	sentinel := redistest.StartSentinel(t, "shop", master)
@@ -147,7 +147,7 @@ func TestFailoverForgetsTheLock(t *testing.T) {
 	mustRelease(t, next)
 }
 
-func TestForeignKeyIsNoOutage(t *testing.T) {
+func TestLocker_ForeignKeyIsNoOutage(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	if err := r.look.Set(t.Context(), key, "not a lock", 0).Err(); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestForeignKeyIsNoOutage(t *testing.T) {
 	}
 }
 
-func TestCluster(t *testing.T) {
+func TestLocker_OnACluster(t *testing.T) {
 	addrs := redistest.StartCluster(t)
 	newCluster := func(t *testing.T) *redislock.Locker {
 		client, err := redislock.NewClient(redislock.Config{Addrs: addrs, Cluster: true})

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestSuite(t *testing.T) {
+func TestLocker_Suite(t *testing.T) {
 	t.Run("redis", func(t *testing.T) { runSuite(t, redistest.Addr(t)) })
 	t.Run("miniredis", func(t *testing.T) {
 		m := miniredis.RunT(t)

@@ -36,7 +36,7 @@ func calls(t *testing.T, look *redis.Client) (scripts, all int) {
 	return scripts, all
 }
 
-func TestPairIsTwoRoundTrips(t *testing.T) {
+func TestTraffic_PairIsTwoRoundTrips(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	const pairs = 50
 	_, before := calls(t, r.look)
@@ -48,8 +48,8 @@ func TestPairIsTwoRoundTrips(t *testing.T) {
 	}
 }
 
-// TestHeldHereCostsNothing: that this process holds the lock needs no question.
-func TestHeldHereCostsNothing(t *testing.T) {
+// TestTraffic_HeldHereCostsNothing: that this process holds the lock needs no question.
+func TestTraffic_HeldHereCostsNothing(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
 	_, before := calls(t, r.look)
@@ -64,9 +64,9 @@ func TestHeldHereCostsNothing(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// TestThousandWaiters: one contender per process and key. Another process holds the lock for a second; then the waiters
+// TestTraffic_ThousandWaiters: one contender per process and key. Another process holds the lock for a second; then the waiters
 // get in one after the other.
-func TestThousandWaiters(t *testing.T) {
+func TestTraffic_ThousandWaiters(t *testing.T) {
 	const waiters, poll = 1000, 100 * time.Millisecond
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: poll})
 	lease := mustAcquire(t, r.other)
@@ -93,8 +93,8 @@ func TestThousandWaiters(t *testing.T) {
 	}
 }
 
-// TestWaitingIsIdle: waiting takes no processor time.
-func TestWaitingIsIdle(t *testing.T) {
+// TestTraffic_WaitingIsIdle: waiting takes no processor time.
+func TestTraffic_WaitingIsIdle(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute})
 	lease := mustAcquire(t, r.other)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -8,19 +8,19 @@ import (
 	"seckill/repository/repotest/holdertest"
 )
 
-func TestHolderPaused(t *testing.T) {
+func TestHolder_Paused(t *testing.T) {
 	c := newCluster(t)
 	var addrs []string
 	for _, s := range c.servers {
 		addrs = append(addrs, s.Addr)
 	}
-	holdertest.Paused(t, "TestHolderProcess", strings.Join(addrs, ","), c.locker(t, nil))
+	holdertest.Paused(t, "TestHolder_Process", strings.Join(addrs, ","), c.locker(t, nil))
 }
 
-// TestHolderProcess is the child of TestHolderPaused.
-func TestHolderProcess(t *testing.T) {
+// TestHolder_Process is the child of TestHolder_Paused.
+func TestHolder_Process(t *testing.T) {
 	if holdertest.Addr() == "" {
-		t.Skip("runs as the child of TestHolderPaused")
+		t.Skip("runs as the child of TestHolder_Paused")
 	}
 	l, err := redlock.New(redlock.Config{Addrs: strings.Split(holdertest.Addr(), ","), Lease: testLease, Budget: budget,
 		Quarantine: -1})

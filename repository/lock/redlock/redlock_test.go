@@ -13,7 +13,7 @@ import (
 	"seckill/service/lock/locktest"
 )
 
-func TestSuite(t *testing.T) {
+func TestLocker_Suite(t *testing.T) {
 	c := newCluster(t)
 	locktest.Run(t, locktest.Backend{
 		New:   func(t *testing.T) lock.Locker { return c.locker(t, nil) },
@@ -42,8 +42,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestHungNode: a node that hangs costs its budget once, and then nothing for a while.
-func TestHungNode(t *testing.T) {
+// TestCooldown_HungServerCostsItsBudgetOnce: a node that hangs costs its budget once, and then nothing for a while.
+func TestCooldown_HungServerCostsItsBudgetOnce(t *testing.T) {
 	c := newCluster(t)
 	l := c.locker(t, nil)
 	release(t, acquire(t, l))
@@ -61,7 +61,7 @@ func TestHungNode(t *testing.T) {
 	}
 }
 
-func TestTwoDownThreeDown(t *testing.T) {
+func TestMajority_TwoDownThreeDown(t *testing.T) {
 	c := newCluster(t)
 	l := c.locker(t, nil)
 	release(t, acquire(t, l))
@@ -86,8 +86,8 @@ func TestTwoDownThreeDown(t *testing.T) {
 	eventually(t, "the two that are left keep nothing", func() bool { return c.count() == 0 })
 }
 
-// TestFailedAttemptsLeaveNothing: what a contender got of the nodes is freed though its context is over.
-func TestFailedAttemptsLeaveNothing(t *testing.T) {
+// TestLocker_FailedAttemptsLeaveNothing: what a contender got of the nodes is freed though its context is over.
+func TestLocker_FailedAttemptsLeaveNothing(t *testing.T) {
 	c := newCluster(t)
 	l := c.locker(t, nil)
 	for _, look := range c.looks[:3] { // held by another on a majority
@@ -111,7 +111,7 @@ func TestFailedAttemptsLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestTooLittleValidityIsGivenBack(t *testing.T) {
+func TestLocker_TooLittleValidityIsReleased(t *testing.T) {
 	c := newCluster(t)
 	l := c.locker(t, func(r *redlock.Config) { r.MinValidity, r.Budget = testLease*2/3, testLease })
 	release(t, acquire(t, l))
@@ -124,8 +124,8 @@ func TestTooLittleValidityIsGivenBack(t *testing.T) {
 	eventually(t, "it was given back", func() bool { return c.count() == 0 })
 }
 
-// TestRestartedEmpty: a majority must not count a node that has forgotten a lock.
-func TestRestartedEmpty(t *testing.T) {
+// TestQuarantine_RestartedEmpty: a majority must not count a node that has forgotten a lock.
+func TestQuarantine_RestartedEmpty(t *testing.T) {
 	c := newCluster(t)
 	for _, quarantined := range []bool{false, true} { // without quarantine: a negative control
 		t.Run(fmt.Sprintf("quarantined=%t", quarantined), func(t *testing.T) {
@@ -169,9 +169,9 @@ func TestRestartedEmpty(t *testing.T) {
 	}
 }
 
-// TestClockMoved: one server's clock jumps ahead, and what it keeps expires at once. A majority of such servers breaks
+// TestMajority_ClockMoved: one server's clock jumps ahead, and what it keeps expires at once. A majority of such servers breaks
 // the lock: that is Redlock's assumption, and this its labelled negative control.
-func TestClockMoved(t *testing.T) {
+func TestMajority_ClockMoved(t *testing.T) {
 	for jumped, want := range map[int]error{1: lock.ErrHeld, 3: nil} {
 		t.Run(fmt.Sprint(jumped), func(t *testing.T) {
 			c := newCluster(t)
@@ -197,7 +197,7 @@ func TestClockMoved(t *testing.T) {
 	}
 }
 
-func TestRepliesDropped(t *testing.T) {
+func TestMajority_RepliesDropped(t *testing.T) {
 	c := newCluster(t)
 	l := c.locker(t, nil)
 	release(t, acquire(t, l))
@@ -222,7 +222,7 @@ func TestRepliesDropped(t *testing.T) {
 	eventually(t, "nothing is left", func() bool { return c.count() == 0 })
 }
 
-func TestNumberOfServers(t *testing.T) {
+func TestNew_NumberOfServers(t *testing.T) {
 	for n := range 12 {
 		l, err := redlock.New(redlock.Config{Addrs: make([]string, n)})
 		if (err == nil) != (n >= 3 && n <= 9) {

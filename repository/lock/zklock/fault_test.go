@@ -14,7 +14,7 @@ import (
 	"seckill/service/lock"
 )
 
-func TestReplyOfCreateDropped(t *testing.T) {
+func TestFault_ReplyOfCreateDropped(t *testing.T) {
 	r := newRig(t, long)
 	if _, err := r.look.Create(parent, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err) // else the first request would fail for the lack of it, and the fault hit that answer
@@ -29,7 +29,7 @@ func TestReplyOfCreateDropped(t *testing.T) {
 	release(t, acquire(t, r.other))
 }
 
-func TestReplyOfDeleteDropped(t *testing.T) {
+func TestFault_ReplyOfDeleteDropped(t *testing.T) {
 	r := newRig(t, long)
 	lease := acquire(t, r.locker)
 	fault := r.proxy.DropReply(faultproxy.Contains("-lock-"))
@@ -40,7 +40,7 @@ func TestReplyOfDeleteDropped(t *testing.T) {
 	}
 }
 
-func TestReplyOfRenewalDropped(t *testing.T) {
+func TestFault_ReplyOfRenewalDropped(t *testing.T) {
 	r := newRig(t, func(c *zklock.Config) { c.Session = 3 * time.Second })
 	lease := acquire(t, r.locker)
 	r.proxy.DropReply(faultproxy.Contains("-lock-")).Wait(t)
@@ -51,8 +51,8 @@ func TestReplyOfRenewalDropped(t *testing.T) {
 	release(t, lease)
 }
 
-// TestCancelledInTheMiddle has the node created, while its caller has gone.
-func TestCancelledInTheMiddle(t *testing.T) {
+// TestFault_CancelledDuringAcquire has the node created, while its caller has gone.
+func TestFault_CancelledDuringAcquire(t *testing.T) {
 	r := newRig(t, func(c *zklock.Config) { c.Session = 3 * time.Second })
 	// The lock's node is there already, so that the first request creates the waiter's.
 	if _, err := r.look.Create(parent, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
@@ -73,7 +73,7 @@ func TestCancelledInTheMiddle(t *testing.T) {
 	eventually(t, "the node is gone", func() bool { return r.count(t) == 0 })
 }
 
-func TestConnectionCut(t *testing.T) {
+func TestFault_ConnectionCut(t *testing.T) {
 	r := newRig(t, long)
 	lease := acquire(t, r.locker)
 	if r.proxy.Cut() == 0 {
@@ -102,8 +102,8 @@ func TestConnectionCut(t *testing.T) {
 	}
 }
 
-// TestReleaseDuringConnectionLoss: the node is removed when the connection is back.
-func TestReleaseDuringConnectionLoss(t *testing.T) {
+// TestFault_ReleaseDuringConnectionLoss: the node is removed when the connection is back.
+func TestFault_ReleaseDuringConnectionLoss(t *testing.T) {
 	r := newRig(t, func(c *zklock.Config) { c.Session, c.Timeout = 20*time.Second, 200*time.Millisecond })
 	lease := acquire(t, r.locker)
 	r.proxy.Refuse()
@@ -122,8 +122,8 @@ func TestReleaseDuringConnectionLoss(t *testing.T) {
 	}
 }
 
-// TestHungServerTellsTheHolder before its session can have expired, and costs an acquisition its timeout only.
-func TestHungServerTellsTheHolder(t *testing.T) {
+// TestFault_HungServerLosesTheLock before its session can have expired, and costs an acquisition its timeout only.
+func TestFault_HungServerLosesTheLock(t *testing.T) {
 	r := newRig(t, nil)
 	lease := acquire(t, r.locker)
 	r.proxy.Hang()
@@ -142,8 +142,8 @@ func TestHungServerTellsTheHolder(t *testing.T) {
 	eventually(t, "the node is gone", func() bool { return r.count(t) == 0 })
 }
 
-// TestSessionExpiredUnderHolder: the server ends the session while the holder can't be reached.
-func TestSessionExpiredUnderHolder(t *testing.T) {
+// TestSession_ExpiredUnderHolder: the server ends the session while the holder can't be reached.
+func TestSession_ExpiredUnderHolder(t *testing.T) {
 	r := newRig(t, nil)
 	lease := acquire(t, r.locker)
 	r.proxy.Hang()
@@ -169,8 +169,8 @@ func TestSessionExpiredUnderHolder(t *testing.T) {
 	})
 }
 
-// TestSessionExpiredUnderWaiter: it queues again with a new node.
-func TestSessionExpiredUnderWaiter(t *testing.T) {
+// TestSession_ExpiredUnderWaiter: it queues again with a new node.
+func TestSession_ExpiredUnderWaiter(t *testing.T) {
 	r := newRig(t, func(c *zklock.Config) { c.Timeout = 15 * time.Second })
 	lease := acquire(t, r.other)
 	got := make(chan error, 1)
@@ -191,8 +191,8 @@ func TestSessionExpiredUnderWaiter(t *testing.T) {
 	}
 }
 
-// TestWaitersNodeDeleted: a waiter whose node is gone must not take its turn for granted.
-func TestWaitersNodeDeleted(t *testing.T) {
+// TestNode_OfAWaiterDeleted: a waiter whose node is gone must not take its turn for granted.
+func TestNode_OfAWaiterDeleted(t *testing.T) {
 	r := newRig(t, func(c *zklock.Config) { c.Session, c.Poll = 20*time.Second, 100*time.Millisecond })
 	lease := acquire(t, r.other)
 	holder := r.nodes(t)[0]
@@ -227,7 +227,7 @@ func TestWaitersNodeDeleted(t *testing.T) {
 	}
 }
 
-func TestServerRestarted(t *testing.T) {
+func TestServer_Restarted(t *testing.T) {
 	r := newRig(t, long)
 	lease := acquire(t, r.locker)
 	r.server.Kill()
@@ -242,7 +242,7 @@ func TestServerRestarted(t *testing.T) {
 	release(t, lease)
 }
 
-func TestServerAwayAtStart(t *testing.T) {
+func TestServer_AwayAtStart(t *testing.T) {
 	server := zktest.Start(t)
 	server.Kill()
 	l := newLocker(t, server.Addr, func(c *zklock.Config) { c.Timeout = 300 * time.Millisecond })
@@ -256,7 +256,7 @@ func TestServerAwayAtStart(t *testing.T) {
 	})
 }
 
-func TestForeignChildrenAreIgnored(t *testing.T) {
+func TestNode_ForeignChildrenAreIgnored(t *testing.T) {
 	r := newRig(t, long)
 	release(t, acquire(t, r.locker))
 	if _, err := r.look.Create("/seckill/locks/foreign", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
@@ -276,7 +276,7 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 	}
 }
 
-func TestOneSessionForAllLocks(t *testing.T) {
+func TestSession_OneForAllLocks(t *testing.T) {
 	r := newRig(t, long)
 	before := r.proxy.Stats().Accepted
 	var leases []lock.Lease

@@ -8,15 +8,15 @@ import (
 	"seckill/repository/repotest/holdertest"
 )
 
-func TestHolderPaused(t *testing.T) {
+func TestHolder_Paused(t *testing.T) {
 	r := newRig(t, nil)
-	holdertest.Paused(t, "TestHolderProcess", r.server.Addr, r.other)
+	holdertest.Paused(t, "TestHolder_Process", r.server.Addr, r.other)
 }
 
-// TestHolderProcess is the child of TestHolderPaused.
-func TestHolderProcess(t *testing.T) {
+// TestHolder_Process is the child of TestHolder_Paused.
+func TestHolder_Process(t *testing.T) {
 	if holdertest.Addr() == "" {
-		t.Skip("runs as the child of TestHolderPaused")
+		t.Skip("runs as the child of TestHolder_Paused")
 	}
 	holdertest.Process(t, newLocker(t, holdertest.Addr(), func(c *zklock.Config) { c.Timeout = 10 * time.Second }))
 }

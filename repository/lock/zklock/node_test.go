@@ -11,9 +11,9 @@ import (
 	"seckill/repository/repotest/zktest"
 )
 
-// TestGhostIsNotBelieved: a node with our id that belongs to another session, as it would look if our session had expired
+// TestNode_OfAnotherSessionIsNotUsed: a node with our id that belongs to another session, as it would look if our session had expired
 // and the server had not removed the node yet, gives no lock.
-func TestGhostIsNotBelieved(t *testing.T) {
+func TestNode_OfAnotherSessionIsNotUsed(t *testing.T) {
 	server := zktest.Start(t)
 	s, err := connect(Config{Addrs: []string{server.Addr}}.withDefaults())
 	if err != nil {
@@ -39,8 +39,8 @@ func TestGhostIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestNegotiatedTimeout: what the server grants, not what was asked for, is how long the session can be trusted.
-func TestNegotiatedTimeout(t *testing.T) {
+// TestSession_GrantedTimeout: what the server grants, not what was asked for, is how long the session can be trusted.
+func TestSession_GrantedTimeout(t *testing.T) {
 	server := zktest.Start(t)
 	s, err := connect(Config{Addrs: []string{server.Addr}, Session: time.Hour}.withDefaults())
 	if err != nil {
@@ -56,7 +56,7 @@ func TestNegotiatedTimeout(t *testing.T) {
 	}
 }
 
-func TestHostsInTurn(t *testing.T) {
+func TestHosts_InTurn(t *testing.T) {
 	h := new(hosts)
 	_ = h.Init([]string{"a", "b"})
 	want := func(server string, pause bool) {

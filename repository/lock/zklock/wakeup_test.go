@@ -30,8 +30,8 @@ func deletions(t *testing.T, server *zktest.Server) int {
 
 const crowd = 30
 
-// TestOneReleaseWakesOneWaiter counts at the server.
-func TestOneReleaseWakesOneWaiter(t *testing.T) {
+// TestRelease_WakesOneWaiter counts at the server.
+func TestRelease_WakesOneWaiter(t *testing.T) {
 	r := newRig(t, long)
 	lease := acquire(t, r.other)
 	inside, goOn := make(chan struct{}), make(chan struct{})
@@ -64,8 +64,8 @@ func TestOneReleaseWakesOneWaiter(t *testing.T) {
 	}
 }
 
-// TestNaiveLockWakesEveryone is a negative control: a lock whose waiters all watch the holder.
-func TestNaiveLockWakesEveryone(t *testing.T) {
+// TestRelease_NaiveLockWakesEveryone is a negative control: a lock whose waiters all watch the holder.
+func TestRelease_NaiveLockWakesEveryone(t *testing.T) {
 	server := zktest.Start(t)
 	look := server.Client()
 	world := zk.WorldACL(zk.PermAll)

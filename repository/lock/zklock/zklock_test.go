@@ -38,7 +38,7 @@ func newLocker(t testing.TB, addr string, change func(*zklock.Config)) *zklock.L
 	return l
 }
 
-func TestSuite(t *testing.T) {
+func TestLocker_Suite(t *testing.T) {
 	server := zktest.Start(t)
 	look := server.Client()
 	locktest.Run(t, locktest.Backend{

@@ -99,7 +99,7 @@ func newCore(s *store) *lockcore.Core {
 
 func newStore() *store { return &store{locks: map[string]entry{}} }
 
-func TestSuite(t *testing.T) {
+func TestCore_Suite(t *testing.T) {
 	s := newStore()
 	locktest.Run(t, locktest.Backend{
 		New:   func(*testing.T) lock.Locker { return newCore(s) },
@@ -121,8 +121,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestRefusalReachesAllWaiters: when the backend goes away, those in the queue don't ask one after the other.
-func TestRefusalReachesAllWaiters(t *testing.T) {
+// TestCore_UnavailableReachesAllWaiters: when the backend goes away, those in the queue don't ask one after the other.
+func TestCore_UnavailableReachesAllWaiters(t *testing.T) {
 	s := newStore()
 	k := newCore(s)
 	defer k.Close()
@@ -161,8 +161,8 @@ func TestRefusalReachesAllWaiters(t *testing.T) {
 	}
 }
 
-// TestUnansweredRenewal: the lock is lost when the lease is over, by the holder's own clock.
-func TestUnansweredRenewal(t *testing.T) {
+// TestCore_UnansweredRenewalLosesTheLock: the lock is lost when the lease is over, by the holder's own clock.
+func TestCore_UnansweredRenewalLosesTheLock(t *testing.T) {
 	s := newStore()
 	k := newCore(s)
 	defer k.Close()
