@@ -13,8 +13,6 @@ import (
 	"time"
 )
 
-const readme = "../../README.md"
-
 // The tour in handler/README.md works when it is pasted.
 func TestReadmeTour(t *testing.T) {
 	text, err := os.ReadFile("../../handler/README.md")
@@ -57,27 +55,6 @@ func TestReadmeTour(t *testing.T) {
 			t.Fatalf("%s does not come in its place:\n%s", want, out)
 		}
 		rest = after
-	}
-}
-
-// Every file that the README names is there.
-func TestReadmeLinks(t *testing.T) {
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	links := regexp.MustCompile(`\]\(([^)#:]+)\)|`+"`((?:cmd|handler|service|repository|migrations|loadtest)/[^` ]+)`").FindAllStringSubmatch(string(text), -1)
-	if len(links) < 20 {
-		t.Fatalf("found %d links, which cannot be right", len(links))
-	}
-	for _, link := range links {
-		path := link[1] + link[2]
-		if strings.ContainsAny(path, "*…") {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
-			t.Errorf("the README names %s: %v", path, err)
-		}
 	}
 }
 
