@@ -12,11 +12,11 @@ import (
 	"seckill/service/lock"
 )
 
-// The hot path without its servers: what the shop itself costs an order, to hold the next change against.
+// The hot path without its servers: the CPU that the shop itself needs for an order.
 //
 //	go test -run '^$' -bench . ./service/
 
-// instantStore says yes to every order and keeps none.
+// instantStore accepts every order and stores none.
 type instantStore struct {
 	OrderStore
 	VoucherStore
@@ -78,7 +78,7 @@ func BenchmarkSoldOutRefusal(b *testing.B) {
 	b.ReportMetric(float64(store.terms.Load()-before)/float64(b.N), "reads/op")
 }
 
-// BenchmarkCommitter shows what queue and batch cost, and that clients who wait together share a commit.
+// BenchmarkCommitter measures the cost of queue and batch, and how many orders share a commit.
 func BenchmarkCommitter(b *testing.B) {
 	for _, clients := range []int{1, 256} {
 		for _, commit := range []time.Duration{0, time.Millisecond} {

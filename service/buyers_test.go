@@ -66,7 +66,7 @@ func TestGate_SoldOutReturnsExistingOrder(t *testing.T) {
 	}
 }
 
-// An order of another instance is not in the list that is kept; the counter of placed orders tells.
+// An order of another instance is not in the cached list; the counter of placed orders shows that.
 func TestGate_SoldOutBuyerOfAnotherInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -74,7 +74,7 @@ func TestGate_SoldOutBuyerOfAnotherInstance(t *testing.T) {
 		shared := func(c *Config) { c.IDs = ids }
 		here := soldOut(t, store, shared)
 		there := openShop(t, store, shared)
-		wantCode(t, buy(here, 3), CodeSoldOut) // the list is there
+		wantCode(t, buy(here, 3), CodeSoldOut) // the list is cached now
 		lists := store.buyersReads.Load()
 		_, err := there.AddStock(t.Context(), voucherID, 1, "more")
 		wantNoError(t, err)
@@ -108,8 +108,8 @@ func TestBuyers_OwnBuyersAreAdded(t *testing.T) {
 	})
 }
 
-// The race that the comment on buyers.add is about: an order is in the list that is being read, and its instance adds
-// it afterwards. Counted twice, it would hide the order of user 6, which the list lacks.
+// The race that the comment on buyers.add describes: an order is in the list that is read, and its instance adds it later.
+// Counting it twice would hide the order of user 6, which the list lacks.
 func TestBuyers_OrderInTheListCountsOnce(t *testing.T) {
 	b := &buyers{sorted: []UserID{1, 5}, placed: 1} // 5 committed after the counter was read and before the list was
 	b.add(5)
@@ -118,7 +118,7 @@ func TestBuyers_OrderInTheListCountsOnce(t *testing.T) {
 		t.Errorf("the set claims to cover %d orders", b.covered())
 	}
 	b.add(7)
-	b.add(7) // a second order of user 7, or the same one heard of twice
+	b.add(7) // a second order of user 7, or the same one twice
 	if b.covered() != 2 {
 		t.Errorf("the set claims to cover %d orders", b.covered())
 	}
@@ -133,14 +133,14 @@ func TestBuyers_OrderInTheListCountsOnce(t *testing.T) {
 	}
 }
 
-// What the list covers is counted before the stock row is read. Counted afterwards, an order of this instance that was
-// placed in between would stand for that of user 4, which the list lacks, and user 4 would be told "sold out".
+// The covered orders are counted before the stock row is read. If they were counted later, an order of this instance from
+// in between would hide that of user 4, which the list lacks, and user 4 would get "sold out".
 func TestGate_OrderCommitsDuringTheRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ids := newFakeStore(), &countedIDs{}
 		here := soldOut(t, store, func(c *Config) { c.IDs, c.BatchMax = ids, 1 })
 		there := openShop(t, store, func(c *Config) { c.IDs = ids })
-		wantCode(t, buy(here, 3), CodeSoldOut) // the list is there
+		wantCode(t, buy(here, 3), CodeSoldOut) // the list is cached now
 		add := func(request string) {
 			_, err := there.AddStock(t.Context(), voucherID, 1, request)
 			wantNoError(t, err)
@@ -244,7 +244,7 @@ func TestBuyers_LongListsAreReadSeldom(t *testing.T) {
 	}
 }
 
-// A user with several orders makes the count fall short: the list is read anew, and nobody is told a falsehood.
+// A user with several orders makes the count too low: the list is read again, and all answers are correct.
 func TestBuyers_SeveralOrdersOfOneUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()

@@ -8,7 +8,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// order places one for user 1 and returns the shop, what wakes its relay counts in woken.
+// order places one order for user 1 and returns the shop; woken counts the calls that wake the relay.
 func orderOf(t *testing.T, store *fakeStore, woken *int) (*Shop, *countedIDs, Order) {
 	t.Helper()
 	store.sell(voucherID, 5, 1)
@@ -16,7 +16,7 @@ func orderOf(t *testing.T, store *fakeStore, woken *int) (*Shop, *countedIDs, Or
 	s := openShop(t, store, func(c *Config) { c.IDs = ids })
 	o, _, err := s.PlaceOrder(t.Context(), PlaceRequest{VoucherID: voucherID, UserID: 1})
 	wantNoError(t, err)
-	wantNoError(t, s.Close(context.Background())) // after it, nobody but the test counts
+	wantNoError(t, s.Close(context.Background())) // after it, only the test counts
 	s.cfg.Changed = func() { *woken++ }
 	return s, ids, o
 }
@@ -27,7 +27,7 @@ func TestChangeOrder(t *testing.T) {
 		do     func(s *Shop, id idgen.ID) (Order, error)
 		code   Code
 		status Status
-		woken  int // since the step before
+		woken  int // since the previous step
 	}
 	ctx := context.Background()
 	pay := func(user UserID, payment string) func(*Shop, idgen.ID) (Order, error) {
@@ -131,7 +131,7 @@ func TestOrder_OfAnotherUser(t *testing.T) {
 	}
 }
 
-// visible is what both keys have to be, said in another way than the code says it.
+// visible is the rule for both keys, written differently than in the code.
 func visible(s string) bool {
 	return s != "" && len(s) <= MaxRequestID && strings.IndexFunc(s, func(r rune) bool { return r < 33 || r > 126 }) < 0
 }

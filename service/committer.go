@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -154,21 +152,23 @@ func (c *committer) run(sale *sale, batch []*Placement) {
 	c.open.Add(-len(batch))
 }
 
-// place calls the store, with a context of its own: a caller that leaves does not stop the others.
+// place calls the store, with its own context: a caller that leaves does not stop the others.
 //
 // If the store panics, it is not known what it did, so the verdict is unknown. Other sales go on.
 func (c *committer) place(voucherID idgen.ID, batch []*Placement) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CommitTimeout)
 	defer cancel()
-	defer func() {
-		if cause := recover(); cause != nil {
-			c.cfg.Log.Error("placing orders panicked", "voucher", voucherID, "orders", len(batch), "panic", cause, "stack", string(debug.Stack()))
-			for _, p := range batch {
-				p.Err, p.Replayed = Unknown(fmt.Errorf("placing orders panicked: %v", cause)), false
-			}
-		}
-	}()
-	c.cfg.Orders.Place(ctx, voucherID, batch)
+	err := recovered(func() error {
+		c.cfg.Orders.Place(ctx, voucherID, batch)
+		return nil
+	})
+	if err == nil {
+		return
+	}
+	c.cfg.Log.Error("placing orders failed", "voucher", voucherID, "orders", len(batch), "error", err)
+	for _, p := range batch {
+		p.Err, p.Replayed = Unknown(err), false
+	}
 }
 
 // close refuses new orders and waits until all accepted ones have their verdict, or ctx ends.

@@ -21,7 +21,7 @@ func TestCommitter_FullQueueRefusesAtOnce(t *testing.T) {
 		seen := &recorder{}
 		s := openShop(t, store, func(c *Config) { c.QueueMax, c.Observer = 10, seen })
 		var wg sync.WaitGroup
-		arrive(&wg, s, users(1, 11)...) // one on its way, ten in the queue
+		arrive(&wg, s, users(1, 11)...) // one in a batch, ten in the queue
 		start := time.Now()
 		for u := range UserID(1000) {
 			err := buy(s, 100+u)
@@ -105,7 +105,7 @@ func TestCommitter_EndedContextIsNotQueued(t *testing.T) {
 	}
 }
 
-// Behind one slow batch twenty thousand callers come and give up. Neither the queue's bound nor memory notices.
+// Twenty thousand callers queue behind one slow batch and give up. Neither the queue's bound nor the memory fills up.
 func TestCommitter_QueueKeepsNoWithdrawnOrders(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 10, 1)
@@ -147,14 +147,14 @@ func TestCommitter_QueueKeepsNoWithdrawnOrders(t *testing.T) {
 
 func heapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one made unreachable, pools among it
+	runtime.GC() // also what the first one made unreachable, such as pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// A caller who leaves while its batch is on its way is told "unknown" at once, and must not race with the batch over
-// the placement (run with -race). Its order stands, and the same request finds it.
+// A caller whose context ends while its batch is committed gets ErrUnknown at once, and must not race with the batch over
+// the placement (run with -race). Its order is placed, and the same request finds it.
 func TestCommitter_ContextEndsDuringTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -183,7 +183,7 @@ func TestCommitter_ContextEndsDuringTheCommit(t *testing.T) {
 			t.Error("the lock of who left is still held")
 		}
 		wg.Go(func() {
-			order, replayed, err := s.PlaceOrder(t.Context(), req) // queues up behind the batch
+			order, replayed, err := s.PlaceOrder(t.Context(), req) // waits behind the batch
 			if err != nil || !replayed || order.RequestID != "mine" || order.ID != 1001 {
 				t.Errorf("the repeat got %+v, %t, %v", order, replayed, err)
 			}
@@ -195,7 +195,7 @@ func TestCommitter_ContextEndsDuringTheCommit(t *testing.T) {
 	})
 }
 
-// The verdict and the end of the context come at the same moment: the caller gets either, and the truth.
+// The verdict and the end of the context come at the same moment: the caller gets a correct answer.
 func TestCommitter_ContextEndsWithTheVerdict(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 100_000, 1)
@@ -248,9 +248,9 @@ func TestShop_CloseDrainsAndRefuses(t *testing.T) {
 			wg.Go(func() { errs[i] = buy(s, UserID(i+1)) })
 			synctest.Wait()
 		}
-		short, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("patience is over"))
+		short, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("closing takes too long"))
 		defer cancel()
-		if err := s.Close(short); err == nil || err.Error() != "patience is over" {
+		if err := s.Close(short); err == nil || err.Error() != "closing takes too long" {
 			t.Errorf("closing with work in hand: %v", err)
 		}
 		wantCode(t, buy(s, 99), CodeUnavailable)
@@ -279,7 +279,7 @@ func TestShop_CloseDrainsAndRefuses(t *testing.T) {
 	})
 }
 
-// Orders that arrive while the shop closes get a true answer, and Close waits for all that were let in.
+// Orders that arrive while the shop closes get a correct answer, and Close waits for all accepted ones.
 func TestShop_CloseRacesWithArrivals(t *testing.T) {
 	for range 50 {
 		store := newFakeStore()
@@ -310,7 +310,7 @@ func TestShop_CloseRacesWithArrivals(t *testing.T) {
 	}
 }
 
-// The store gets a context that ends, and gives its verdict then.
+// The store's context ends after CommitTimeout.
 func TestCommitter_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()

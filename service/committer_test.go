@@ -13,12 +13,12 @@ import (
 	"seckill/service/idgen"
 )
 
-// turnstile lets one batch at a time through to the model, when the test says so.
+// turnstile lets one batch at a time through to the model, when the test calls let.
 type turnstile struct{ turn chan struct{} }
 
 func (w turnstile) wait(context.Context, idgen.ID, []*Placement) { <-w.turn }
 
-// let lets n batches through, one after the other, and waits until all that this sets off has happened.
+// let lets n batches through, one after the other, and waits for everything that follows.
 func (w turnstile) let(n int) {
 	for range n {
 		w.turn <- struct{}{}
@@ -67,7 +67,7 @@ func TestCommitter_BatchIsWhatArrivedDuringTheLastCommit(t *testing.T) {
 	})
 }
 
-// Who arrives while the sale waits for its turn among the others is in its batch, too.
+// Orders that arrive while the sale waits for a slot are in its batch, too.
 func TestCommitter_BatchIsTakenWithItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -133,7 +133,7 @@ func TestCommitter_FirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// Under a load that never lets up, an order waits for the batch on its way and the full ones before it, never longer.
+// Under constant load, an order waits for the running batch and the full ones before it, not longer.
 func TestCommitter_BoundsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients, batch, commit = 64, 16, 10 * time.Millisecond
@@ -177,8 +177,7 @@ func TestCommitter_BatchMaxOneCommitsInParallel(t *testing.T) {
 	})
 }
 
-// hotVouchers runs clients against 20 vouchers with 4 transactions at once, and returns how many batches each voucher
-// got through in a second.
+// hotVouchers runs clients against 20 vouchers with 4 transactions at once, and returns the batches of each voucher.
 func hotVouchers(t *testing.T, set func(*Config)) (batches map[idgen.ID]int) {
 	store := newFakeStore()
 	batches = map[idgen.ID]int{}
@@ -289,7 +288,7 @@ func earlyVerdicts(t *testing.T, store *fakeStore, orders OrderStore) (early int
 		})
 	}
 	wg.Wait()
-	time.Sleep(time.Second) // for what a hasty store does behind our back
+	time.Sleep(time.Second) // for the late commits of the hasty store
 	return early
 }
 
@@ -320,7 +319,7 @@ func TestCommitter_StorePanics(t *testing.T) {
 				t.Errorf("answered %v, want unknown with its request id and cause", err)
 			}
 		}
-		broken = false // the slot is free again, and the repeat settles what was unknown
+		broken = false // the slot is free again, and repeating the request resolves the unknown outcome
 		wg.Go(func() { errs[0] = buy(s, 4) })
 		synctest.Wait()
 		gate.let(1)

@@ -14,7 +14,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// unpaid places n orders of one voucher that nobody will pay.
+// unpaid places n orders of one voucher that are never paid.
 func unpaid(t testing.TB, s *Shop, n int) {
 	t.Helper()
 	for u := range UserID(n) {
@@ -32,7 +32,7 @@ func TestExpireOrders_InBatches(t *testing.T) {
 		s := openShop(t, store, func(c *Config) { c.Observer, c.Changed = seen, func() { woken++ } })
 		unpaid(t, s, n)
 		wantNoError(t, buy(s, n+1))
-		synctest.Wait() // until the last batch has woken the relay, too
+		synctest.Wait() // also for the last wake-up of the relay
 		orders, err := s.Orders(t.Context(), n+1, 0, 1)
 		wantNoError(t, err)
 		_, err = s.PayOrder(t.Context(), n+1, orders[0].ID, "")
@@ -99,7 +99,7 @@ func TestExpireOrders_Failures(t *testing.T) {
 	}
 }
 
-// Another instance closes the orders in between: this one does not ask for them for ever.
+// Another instance closes the orders in between: this one does not try them for ever.
 func TestExpireOrders_TwoInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ids := newFakeStore(), &countedIDs{}
@@ -126,7 +126,7 @@ func TestExpireOrders_TwoInstances(t *testing.T) {
 	})
 }
 
-// lockedStore has overdue orders that somebody else is changing at this moment.
+// lockedStore has overdue orders that another transaction is changing.
 type lockedStore struct{ *fakeStore }
 
 func (lockedStore) Overdue(context.Context, int) ([]idgen.ID, error) { return []idgen.ID{1}, nil }
@@ -184,7 +184,7 @@ func TestRunExpiry(t *testing.T) {
 	})
 }
 
-// Pay, cancel and expiry at once: one of them wins, and the unit comes back at most once.
+// Pay, cancel and expiry at the same time: one of them wins, and the unit is returned at most once.
 func TestExpireOrders_RacesWithPayAndCancel(t *testing.T) {
 	for round := range 30 {
 		store := newFakeStore()

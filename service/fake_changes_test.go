@@ -10,7 +10,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// The rest of the model: what changes orders and vouchers.
+// The rest of the model: changes of orders and vouchers.
 
 func (f *fakeStore) Order(_ context.Context, id idgen.ID) (Order, error) {
 	f.mu.Lock()

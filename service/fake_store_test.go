@@ -12,18 +12,18 @@ import (
 )
 
 // fakeStore is a sequential model of the database: one mutex, and every condition that the guard has (window, stock,
-// slots, request ids, restocks, payments). Hooks block it, delay it, make it fail, and look at what it gets. Set them
+// slots, request ids, restocks, payments). Hooks block it, delay it, make it fail, and observe its arguments. Set them
 // before use.
 type fakeStore struct {
 	mu       sync.Mutex
 	vouchers map[idgen.ID]*Voucher
 	orders   map[idgen.ID]*Order
 	requests map[requestKey]*Order
-	byUser   map[holder][]*Order // in the order in which they were placed
+	byUser   map[holder][]*Order // in the order of placing
 	restocks map[string]bool
 	payments map[string]fakePayment
 	events   map[idgen.ID]EventType // by event id
-	sizes    []int                  // of the batches, in the order in which they came
+	sizes    []int                  // of the batches, in order
 	stocks   []int64                // of the voucher, after each change of any
 	// offset is how far the database's clock is ahead of this machine's.
 	offset time.Duration
@@ -152,7 +152,7 @@ func (f *fakeStore) decide(id idgen.ID, p *Placement) {
 	f.note(p.EventID, OrderCreated)
 }
 
-// note writes an event; an id that was used before is a defect of the caller.
+// note writes an event. It panics if the id was used before.
 func (f *fakeStore) note(id idgen.ID, t EventType) {
 	if was, used := f.events[id]; id <= 0 || used {
 		panic(fmt.Sprintf("event id %d was used for %q", id, was))
@@ -233,7 +233,7 @@ func (f *fakeStore) Buyers(ctx context.Context, voucher idgen.ID) ([]UserID, int
 	return users, placed, nil
 }
 
-// audit tells which invariant of the design does not hold.
+// audit returns an error if an invariant does not hold.
 func (f *fakeStore) audit() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// voucherID is the voucher of the tests that need one only.
+// voucherID is the voucher of tests with only one.
 const voucherID idgen.ID = 7
 
 // countedIDs counts from 1000 on.
@@ -45,7 +45,7 @@ func (g *countedIDs) Close(context.Context) error { return nil }
 type tryLocker struct {
 	mu       sync.Mutex
 	held     map[string]bool
-	keys     []string // as they were asked for
+	keys     []string // in the order of Acquire
 	err      error    // instead of a grant
 	released func(ctx context.Context)
 }
@@ -95,13 +95,13 @@ func (t *tryLease) Release(ctx context.Context) error {
 	return nil
 }
 
-// recorder is an Observer that keeps what it was told.
+// recorder is an Observer that stores what it gets.
 type recorder struct {
 	mu       sync.Mutex
 	answers  map[Code]int
 	batches  []int
 	expired  int
-	waiting  int // last told
+	waiting  int // the last value
 	mostTold int
 }
 

@@ -13,9 +13,8 @@ import (
 	"seckill/service/idgen"
 )
 
-// history is a random sale: two instances over one database whose answers take their time, users who buy, repeat and
-// cancel, an admin who adds stock, unpaid orders that expire. Each answer is held against what the database was like
-// between the request and the answer.
+// history is a random sale: two instances over one slow database, users who buy, repeat and cancel, an admin who adds
+// stock, unpaid orders that expire. Each answer is compared with the states of the database between request and answer.
 type history struct {
 	store *fakeStore
 	shops [2]*Shop
@@ -60,7 +59,7 @@ func (h *history) violated(format string, args ...any) {
 	h.violations = append(h.violations, fmt.Sprintf(format, args...))
 }
 
-// run lets everybody act, and finally checks that what was left in stock can be bought.
+// run runs all users, and finally checks that the remaining stock can be bought.
 func (h *history) run(t *testing.T) {
 	var wg sync.WaitGroup
 	for u := range UserID(historyUsers) {
@@ -100,8 +99,8 @@ func (h *history) act(user UserID) {
 	h.place(shop, req)
 }
 
-// place sends a request and judges its answer. Only its user cancels a user's orders, so what stood before the request
-// stood all the while.
+// place sends a request and checks its answer. Only its user cancels a user's orders, so orders that existed before the
+// request existed during all of it.
 func (h *history) place(shop *Shop, req PlaceRequest) {
 	before, from := h.liveOf(req.UserID), h.moment()
 	known, repeated := h.byRequest(req)
@@ -127,7 +126,7 @@ func (h *history) place(shop *Shop, req PlaceRequest) {
 	}
 }
 
-// buyOut sells what is left, through the instance that may believe it is sold out.
+// buyOut buys the remaining units, through both instances.
 func (h *history) buyOut() {
 	for user := UserID(1000); h.stockNow() > 0; user++ {
 		left := h.stockNow()
@@ -178,7 +177,7 @@ func (h *history) moment() int {
 	return len(h.store.stocks) - 1
 }
 
-// soldOutSince tells whether there was a moment without stock since the given one.
+// soldOutSince reports whether there was a moment without stock since the given one.
 func (h *history) soldOutSince(from int) bool {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
@@ -192,7 +191,7 @@ func (h *history) soldOutSince(from int) bool {
 
 func honest(f *fakeStore) OrderStore { return f }
 
-// To replay a failure: run the one seed that it names.
+// To repeat a failure, run its seed.
 func TestShop_RandomHistories(t *testing.T) {
 	outcomes := map[Code]int{}
 	for i := range uint64(60) {
@@ -219,7 +218,7 @@ func TestShop_RandomHistories(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// violationsWith runs histories with a defect planted and returns one violation, if there was any.
+// violationsWith runs histories with a defect until one of them shows a violation, and returns it.
 func violationsWith(t *testing.T, orders func(*fakeStore) OrderStore, plant func(*sale)) (found string) {
 	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// inUse is what the program holds: live heap and stacks.
+// inUse is the memory in use: live heap and stacks.
 func inUse() int64 {
 	heap := heapInUse()
 	var m runtime.MemStats
@@ -31,7 +31,7 @@ func TestMemory_TenThousandWaitingOrders(t *testing.T) {
 	before := inUse()
 	var wg sync.WaitGroup
 	wg.Go(func() { wantNoError(t, buy(s, orders+1)) })
-	<-placing // a batch of one is on its way: all that come now have to wait
+	<-placing // a batch of one is running: all later orders wait
 	for u := range UserID(orders) {
 		wg.Go(func() { wantNoError(t, buy(s, u+1)) })
 	}
@@ -54,8 +54,8 @@ func (s *Shop) waitingOrders() int {
 	return s.commits.waiting
 }
 
-// A million requests are refused (a tenth of it under the race detector): because all is sold, and because too much is
-// waiting. Nothing of them is kept.
+// A million requests are refused (a tenth of that under the race detector) because the voucher is sold out, or because too
+// many orders wait. They leave nothing in memory.
 func TestMemory_RefusalsKeepNothing(t *testing.T) {
 	const clients, most = 1000, 4 << 20
 	each := 500_000
@@ -65,7 +65,7 @@ func TestMemory_RefusalsKeepNothing(t *testing.T) {
 	t.Run("sold out", func(t *testing.T) {
 		store := newFakeStore()
 		s := soldOut(t, store)
-		refuse(t, s, clients, 10, CodeSoldOut) // the first of their kind may allocate what stays
+		refuse(t, s, clients, 10, CodeSoldOut) // the first ones may allocate what stays
 		before := heapInUse()
 		refuse(t, s, clients, each/clients, CodeSoldOut)
 		if grown := heapInUse() - before; grown > most {
@@ -99,7 +99,7 @@ func TestMemory_RefusalsKeepNothing(t *testing.T) {
 	})
 }
 
-// refuse sends n requests of each client, who are users of their own.
+// refuse sends n requests of each client; each client is another user.
 func refuse(t *testing.T, s *Shop, clients, n int, want Code) {
 	var wg sync.WaitGroup
 	for c := range clients {

@@ -75,7 +75,7 @@ func TestPlaceOrder_OrderOfSteps(t *testing.T) {
 	}
 
 	trace.seen = nil
-	wantCode(t, buy(s, 2), CodeSoldOut) // by the commit: the lock is released after a refusal, too
+	wantCode(t, buy(s, 2), CodeSoldOut) // by the commit: the lock is released after a refusal as well
 	refused := []string{"lock lock:voucher:7:user:2", "ids 2", "commit", "committed", "release"}
 	if !slices.Equal(trace.seen, refused) {
 		t.Errorf("a refusal by the commit goes by %q", trace.seen)
@@ -182,7 +182,7 @@ func TestPlaceOrder_LockScopes(t *testing.T) {
 	}
 }
 
-// Whatever the lock does, the conditions decide: no oversell, no second order, one answer for each request id.
+// With any lock, the guard decides: no oversell, no second order, one answer for each request id.
 func TestPlaceOrder_WithAnyLocker(t *testing.T) {
 	const buyers, stock, repeats = 300, 50, 3
 	for name, locker := range map[string]lock.Locker{
@@ -236,7 +236,7 @@ func TestPlaceOrder_UnknownCarriesTheRequestID(t *testing.T) {
 		t.Run("key="+key, func(t *testing.T) {
 			store := newFakeStore()
 			store.sell(voucherID, 5, 1)
-			// The commit goes through and its answer is lost, for all orders of the batch alike.
+			// The commit succeeds and its answer is lost, for all orders of the batch.
 			shared := Unknown(errors.New("connection lost"))
 			lost := true
 			store.placed = func(_ context.Context, _ idgen.ID, batch []*Placement) {
@@ -265,7 +265,7 @@ func TestPlaceOrder_UnknownCarriesTheRequestID(t *testing.T) {
 	}
 }
 
-// The ids that the store gets are those of the answer, each used once, and the terms are those of the voucher.
+// The store gets the ids of the answer, each used once, and the terms of the voucher.
 func TestPlaceOrder_Placement(t *testing.T) {
 	store := newFakeStore()
 	store.sell(voucherID, 5, 2)

@@ -2,5 +2,5 @@
 
 package service
 
-// underRace: the race detector makes everything ten times slower, and memory tests look for other things than races.
+// underRace: the race detector makes everything ten times slower.
 const underRace = true

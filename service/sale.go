@@ -3,8 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +21,7 @@ type sale struct {
 
 	cached  atomic.Pointer[cachedVoucher] // nil until it is needed; set under mu
 	mu      sync.Mutex
-	reading *voucherRead // in progress; nil: none
+	reading *sharedRead[*cachedVoucher] // in progress; nil: none
 
 	soldOut soldOutGate
 	queue   saleQueue
@@ -40,13 +38,6 @@ type cachedVoucher struct {
 // that opens early asks the guard, one that opens late would refuse buyers.
 func (c *cachedVoucher) now() time.Time { return c.ServerTime.Add(time.Since(c.readAt)) }
 
-// voucherRead is one read of the voucher, shared by all requests that need it.
-type voucherRead struct {
-	done    chan struct{}
-	voucher *cachedVoucher
-	err     error
-}
-
 func newSale(s *Shop, id idgen.ID) *sale {
 	sale := &sale{id: id, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
 	sale.soldOut.read = sale.readStock
@@ -62,35 +53,27 @@ func (s *sale) voucher(ctx context.Context) (*cachedVoucher, error) {
 	s.mu.Lock()
 	r := s.reading
 	if r == nil {
-		r = &voucherRead{done: make(chan struct{})}
+		r = newSharedRead[*cachedVoucher]()
 		s.reading = r
 		go s.read(r)
 	}
 	s.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.voucher, r.err
-	case <-ctx.Done():
-		return nil, Unavailable(context.Cause(ctx))
-	}
+	return r.wait(ctx)
 }
 
 // read reads the voucher. It does not cache it if the voucher was changed meanwhile: what it read may be older.
-func (s *sale) read(r *voucherRead) {
-	c := &cachedVoucher{readAt: time.Now()}
-	r.err = recovered(func() (err error) {
+func (s *sale) read(r *sharedRead[*cachedVoucher]) {
+	r.run(func() (*cachedVoucher, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
-		c.Voucher, err = s.vouchers.Voucher(ctx, s.id)
-		return err
+		readAt := time.Now()
+		v, err := s.vouchers.Voucher(ctx, s.id)
+		return &cachedVoucher{Voucher: v, readAt: readAt}, err
 	})
-	if r.err == nil {
-		r.voucher = c
-	}
 	s.mu.Lock()
 	if s.reading == r {
 		s.reading = nil
-		s.cached.Store(r.voucher)
+		s.cached.Store(r.value)
 	}
 	s.mu.Unlock()
 	if r.err != nil {
@@ -105,19 +88,6 @@ func (s *sale) forget() {
 	defer s.mu.Unlock()
 	s.cached.Store(nil)
 	s.reading = nil
-}
-
-// readTimeout bounds one shared read; its callers get ErrUnavailable then.
-const readTimeout = 2 * time.Second
-
-// recovered runs a shared read on its own goroutine and turns a panic into an error.
-func recovered(read func() error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = &Error{Code: CodeInternal, Message: "a read panicked", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
-		}
-	}()
-	return read()
 }
 
 // gate answers a request that needs no transaction: before the start, after the end, and when the voucher is sold out.

@@ -13,7 +13,7 @@ func openSale(t testing.TB, s *Shop) *sale {
 	t.Helper()
 	sale, _, err := s.sale(t.Context(), voucherID)
 	wantNoError(t, err)
-	sale.forget() // looking it up has read a copy
+	sale.forget() // the lookup has cached a copy
 	return sale
 }
 
@@ -63,7 +63,7 @@ func TestSale_SharedReadFails(t *testing.T) {
 				s := openShop(t, store)
 				sale := openSale(t, s)
 				store.reading = func(ctx context.Context, _ string) error {
-					time.Sleep(time.Millisecond) // so that all callers have joined
+					time.Sleep(time.Millisecond) // so that all callers join
 					return f.fail(ctx)
 				}
 				before, start := store.voucherReads.Load(), time.Now()
@@ -89,7 +89,7 @@ func TestSale_SharedReadFails(t *testing.T) {
 	}
 }
 
-// One who leaves does not take the read with him.
+// A caller whose context ends does not stop the shared read.
 func TestSale_ContextEndsDuringASharedRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -146,7 +146,7 @@ func TestSale_OwnChangesAreSeenAtOnce(t *testing.T) {
 	})
 }
 
-// A read that began before a change must not be kept as the newest after it.
+// A read that began before a change must not be cached after it.
 func TestSale_ChangeOvertakesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -206,7 +206,7 @@ func window(store *fakeStore) (start, end time.Time) {
 	return start, end
 }
 
-// The window is the database's, whatever this machine's clock says, and exact to its edges.
+// The window follows the database's clock, whatever this machine's clock shows, and is exact at its edges.
 func TestSale_Window(t *testing.T) {
 	for name, offset := range map[string]time.Duration{
 		"same clock": 0, "database ahead": 7 * time.Hour, "database behind": -7 * time.Hour,
@@ -222,7 +222,7 @@ func TestSale_Window(t *testing.T) {
 					code Code
 				}{
 					{start.Add(-30 * time.Second), CodeNotStarted},
-					{start.Add(-time.Millisecond), CodeNotStarted}, // carried on from the copy before
+					{start.Add(-time.Millisecond), CodeNotStarted}, // estimated from the previous copy
 					{start.Add(-1), CodeNotStarted},
 					{start, ""},
 					{end.Add(-time.Millisecond), ""},
@@ -251,7 +251,7 @@ func TestSale_Window(t *testing.T) {
 	}
 }
 
-// The gate must not refuse a buyer after the start because its copy took long to read.
+// The gate must not refuse a buyer after the start because reading its copy took long.
 func TestSale_SlowReadDoesNotDelayTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -274,7 +274,7 @@ func TestSale_SlowReadDoesNotDelayTheStart(t *testing.T) {
 	})
 }
 
-// Before the start the gate refuses alone: no transaction, no read of the stock row.
+// Before the start the gate refuses without a transaction and without a read of the stock row.
 func TestSale_EarlyRequestsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -301,14 +301,14 @@ func TestSale_UnknownVoucher(t *testing.T) {
 	})
 }
 
-// However many ask for a voucher at first, it is read once; one that does not exist leaves nothing behind.
+// Concurrent first requests for a voucher share one read; an unknown voucher leaves no entry.
 func TestSale_FirstReadIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.sell(voucherID, 1, 1)
 		s := openShop(t, store)
 		store.reading = func(context.Context, string) error {
-			time.Sleep(time.Millisecond) // so that all callers have joined
+			time.Sleep(time.Millisecond) // so that all callers join
 			return nil
 		}
 		before := store.voucherReads.Load()

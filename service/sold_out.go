@@ -21,20 +21,13 @@ type soldOutGate struct {
 	read   func(known *buyers) (*stockView, error)
 
 	mu      sync.Mutex
-	next    *stockRead // requests that arrive join it; nil: none is needed yet
+	next    *sharedRead[*stockView] // requests that arrive join it; nil: none is needed yet
 	running bool
 	known   *buyers // nil until needed
 
 	// Only read uses these; it never runs twice at the same time.
 	listedAt   time.Time     // when the list of buyers was last read
 	listingFor time.Duration // how long that took
-}
-
-// stockRead is one shared read.
-type stockRead struct {
-	done chan struct{}
-	view *stockView
-	err  error
 }
 
 // readPace is the least time between the starts of two reads of one gate: it bounds the load of the database.
@@ -67,7 +60,7 @@ func (w *stockView) mayHaveOrdered(user UserID) bool { return w.buyers == nil ||
 func (g *soldOutGate) check(ctx context.Context) (*stockView, error) {
 	g.mu.Lock()
 	if g.next == nil {
-		g.next = &stockRead{done: make(chan struct{})}
+		g.next = newSharedRead[*stockView]()
 	}
 	r := g.next
 	if !g.running {
@@ -75,12 +68,7 @@ func (g *soldOutGate) check(ctx context.Context) (*stockView, error) {
 		go g.run()
 	}
 	g.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.view, r.err
-	case <-ctx.Done():
-		return nil, Unavailable(context.Cause(ctx))
-	}
+	return r.wait(ctx)
 }
 
 // run reads until no request waits.
@@ -95,12 +83,9 @@ func (g *soldOutGate) run() {
 			return
 		}
 		start := time.Now()
-		r.err = recovered(func() (err error) {
-			r.view, err = g.read(known)
-			return err
-		})
+		r.run(func() (*stockView, error) { return g.read(known) })
 		if r.err == nil {
-			g.keep(r.view)
+			g.keep(r.value)
 		}
 		close(r.done)
 		time.Sleep(readPace - time.Since(start))

@@ -66,7 +66,7 @@ func TestGate_SoldOutThenReturned(t *testing.T) {
 				wantCode(t, buy(there, 3), CodeSoldOut)
 				wantCode(t, buy(there, 3), CodeSoldOut)
 				give(t, here)
-				wantNoError(t, buy(there, 3)) // by an instance that heard nothing of it
+				wantNoError(t, buy(there, 3)) // by an instance that does not know
 				wantCode(t, buy(here, 4), CodeSoldOut)
 				wantAudit(t, store)
 			})
@@ -74,7 +74,7 @@ func TestGate_SoldOutThenReturned(t *testing.T) {
 	}
 }
 
-// A request that arrives while a read is under way waits for the next one: the read may be older than the request.
+// A request that arrives during a read waits for the next one: the read may be older than the request.
 func TestGate_RefusalIsNotOlderThanItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -88,7 +88,7 @@ func TestGate_RefusalIsNotOlderThanItsRequest(t *testing.T) {
 			}
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { wantCode(t, buy(s, 3), CodeSoldOut) }) // has seen that there is none
+		wg.Go(func() { wantCode(t, buy(s, 3), CodeSoldOut) }) // has seen no stock
 		synctest.Wait()
 		_, err := s.AddStock(t.Context(), voucherID, 1, "more")
 		wantNoError(t, err)
@@ -134,7 +134,7 @@ func TestGate_RefusalsShareReads(t *testing.T) {
 			wg.Go(func() { wantCode(t, buy(s, 10+u), CodeSoldOut) })
 		}
 		wg.Wait()
-		// The first to come begins a read, all others share the next.
+		// The first request begins a read, all others share the next.
 		if n := store.terms.Load() - before; n > 2 {
 			t.Errorf("10,000 refusals cost %d reads", n)
 		}
@@ -182,7 +182,7 @@ func TestGate_IdleWithoutRequests(t *testing.T) {
 	})
 }
 
-// Once stock was seen the gate is open, and costs no read until the voucher is sold out again.
+// When there is stock again, the gate is open and needs no read until the voucher is sold out again.
 func TestGate_OpensAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -246,6 +246,6 @@ func TestGate_WaitEndsWithTheContext(t *testing.T) {
 		if took := time.Since(start); took != 10*time.Millisecond {
 			t.Errorf("answered after %v", took)
 		}
-		time.Sleep(2 * time.Second) // the read ends by itself
+		time.Sleep(2 * time.Second) // the read ends
 	})
 }

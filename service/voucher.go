@@ -61,17 +61,11 @@ type NewVoucher struct {
 
 // validate refuses the first invalid value.
 func (v *NewVoucher) validate() error {
-	if err := validTitle(v.Title); err != nil {
-		return err
-	}
-	if err := validPrice(v.PriceCents); err != nil {
+	if err := validFields(&v.Title, &v.PriceCents, &v.UserLimit); err != nil {
 		return err
 	}
 	if v.Stock < 0 || v.Stock > MaxStock {
 		return Invalid("stock", "must be from 0 to %d", MaxStock)
-	}
-	if err := validUserLimit(v.UserLimit); err != nil {
-		return err
 	}
 	if v.PayWithin < time.Second || v.PayWithin > MaxPayWithin || v.PayWithin%time.Second != 0 {
 		return Invalid("pay_seconds", "must be from 1 to %d", int64(MaxPayWithin/time.Second))
@@ -95,38 +89,17 @@ func (c *VoucherChange) validate() error {
 	if c.Title == nil && c.PriceCents == nil && c.UserLimit == nil && c.StartsAt == nil && c.EndsAt == nil {
 		return Invalid("body", "has nothing to change: title, price_cents, user_limit, starts_at or ends_at")
 	}
-	if c.Title != nil {
-		if err := validTitle(*c.Title); err != nil {
-			return err
-		}
-	}
-	if c.PriceCents != nil {
-		if err := validPrice(*c.PriceCents); err != nil {
-			return err
-		}
-	}
-	if c.UserLimit != nil {
-		return validUserLimit(*c.UserLimit)
-	}
-	return nil
+	return validFields(c.Title, c.PriceCents, c.UserLimit)
 }
 
-func validTitle(s string) error {
-	if !utf8.ValidString(s) || s == "" || utf8.RuneCountInString(s) > MaxTitle {
+// validFields checks the values that can also be changed; nil is valid.
+func validFields(title *string, priceCents *int64, userLimit *int) error {
+	switch {
+	case title != nil && (!utf8.ValidString(*title) || *title == "" || utf8.RuneCountInString(*title) > MaxTitle):
 		return Invalid("title", "must have 1 to %d characters", MaxTitle)
-	}
-	return nil
-}
-
-func validPrice(cents int64) error {
-	if cents < 0 || cents > MaxPriceCents {
+	case priceCents != nil && (*priceCents < 0 || *priceCents > MaxPriceCents):
 		return Invalid("price_cents", "must be from 0 to %d", MaxPriceCents)
-	}
-	return nil
-}
-
-func validUserLimit(n int) error {
-	if n < 1 || n > MaxUserLimit {
+	case userLimit != nil && (*userLimit < 1 || *userLimit > MaxUserLimit):
 		return Invalid("user_limit", "must be from 1 to %d", MaxUserLimit)
 	}
 	return nil

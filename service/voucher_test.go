@@ -18,7 +18,7 @@ func goodVoucher() NewVoucher {
 	}
 }
 
-// limits are values at the edges of what each field may be; field is "" for those that are good.
+// limits are values at the limits of each field; field is "" for valid ones.
 var limits = []struct {
 	name  string
 	set   func(v *NewVoucher)
@@ -163,7 +163,7 @@ func set[T any](v, to *T) {
 	}
 }
 
-// Before the sale the start may move both ways.
+// Before the sale the start may move in both directions.
 func TestChangeVoucher_StartMovesFreelyBeforeTheSale(t *testing.T) {
 	terms := Terms{UserLimit: 1, StartsAt: firstDay, EndsAt: firstDay.Add(time.Hour)}
 	for _, by := range []time.Duration{-time.Hour, time.Minute, time.Hour - 1} {
