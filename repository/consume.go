@@ -128,7 +128,7 @@ func (c *Consumed) takeNotifications(tx *gorm.DB, ids []int64, lease time.Durati
 	return claimed, err
 }
 
-// SentNotification marks a row, regardless of who holds it.
+// SentNotification marks a row, even if another notifier holds it.
 func (c *Consumed) SentNotification(ctx context.Context, eventID idgen.ID) error {
 	return c.db.change(ctx, func(tx *gorm.DB) error {
 		return tx.Exec(`UPDATE notification SET status = ?, lock_owner = NULL, next_retry_time = `+c.db.dialect.now+` WHERE event_id = ?`,

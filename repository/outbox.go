@@ -127,7 +127,7 @@ func (o *Outbox) take(ctx context.Context, ids []int64, token string, lease time
 		`event_id IN ? AND status = ? AND next_retry_time <= `+d.now, token, ids, outboxPending)
 }
 
-// Sent marks rows as sent, regardless of who holds them.
+// Sent marks rows as sent, even if another claim holds them.
 func (o *Outbox) Sent(ctx context.Context, ids []int64) error {
 	_, err := o.update(ctx, `status = ?, lock_owner = NULL, next_retry_time = `+o.db.dialect.now,
 		`event_id IN ? AND status <> ?`, outboxSent, ids, outboxSent)

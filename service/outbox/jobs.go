@@ -58,17 +58,14 @@ const (
 	reconcileLimit  = 100
 )
 
-// List returns the jobs: rescue, monitor, purge, and reconcile if Reconcile is set.
+// List returns the jobs.
 func (j *Jobs) List() []Job {
-	jobs := []Job{
+	return []Job{
 		{"outbox-rescue", time.Minute, j.rescue},
 		{"outbox-monitor", time.Minute, j.monitor},
 		{"outbox-purge", time.Hour, j.purge},
+		{"outbox-reconcile", 10 * time.Minute, j.reconcile},
 	}
-	if len(j.Reconcile) > 0 {
-		jobs = append(jobs, Job{"outbox-reconcile", 10 * time.Minute, j.reconcile})
-	}
-	return jobs
 }
 
 // rescue publishes events that no relay has published in time.

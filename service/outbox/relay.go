@@ -3,16 +3,13 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"sync"
 	"time"
 )
 
 // Observer receives what a relay and its jobs do, for metrics and logs. Its methods must not block and must be safe for
 // concurrent use. Embed NoObserver to implement only some of them.
 type Observer interface {
-	// Claimed is called after each claim that took events.
-	Claimed(events int, took time.Duration)
-	// Published is called after each batch.
+	// Published is called after each batch with the time that publishing took.
 	Published(o Outcome, took time.Duration)
 	// Sent is called for each event that was marked as sent, with the time since its commit, which is from the clocks of
 	// the database and of the application.
@@ -39,15 +36,12 @@ type Outcome struct {
 // NoObserver ignores all events.
 type NoObserver struct{}
 
-func (NoObserver) Claimed(int, time.Duration)       {}
 func (NoObserver) Published(Outcome, time.Duration) {}
 func (NoObserver) Sent(Event, time.Duration)        {}
 func (NoObserver) GaveUp(Event, error)              {}
 func (NoObserver) Paused(time.Duration)             {}
 func (NoObserver) Failed(error)                     {}
 func (NoObserver) Checked(Health)                   {}
-
-var _ Observer = NoObserver{}
 
 // Config configures a Relay. Store and Broker are required; zero values of other fields mean their defaults.
 type Config struct {
@@ -103,25 +97,22 @@ func (r *Relay) Wake() {
 // their results and returns. It returns no error: it waits for a store or a broker that is unavailable.
 func (r *Relay) Run(ctx context.Context) {
 	slots := make(chan struct{}, maxInFlight)
-	var inFlight sync.WaitGroup
-	defer inFlight.Wait()
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
 	r.throttle.drained = time.Now()
-	for {
-		r.drain(ctx, slots, &inFlight)
-		timer.Reset(pollEvery)
+	for ctx.Err() == nil {
+		r.drain(ctx, slots)
 		select {
 		case <-ctx.Done():
-			return
 		case <-r.wake:
-		case <-timer.C:
+		case <-time.After(pollEvery):
 		}
+	}
+	for range maxInFlight { // until every batch in flight has returned its slot
+		slots <- struct{}{}
 	}
 }
 
 // drain claims and sends batches until nothing is due, up to maxInFlight of them concurrently.
-func (r *Relay) drain(ctx context.Context, slots chan struct{}, inFlight *sync.WaitGroup) {
+func (r *Relay) drain(ctx context.Context, slots chan struct{}) {
 	for {
 		start := time.Now()
 		select {
@@ -150,7 +141,7 @@ func (r *Relay) drain(ctx context.Context, slots chan struct{}, inFlight *sync.W
 		if probe || r.throttle.busy { // nothing else is published during a probe; when throttled, all work is measured
 			send()
 		} else {
-			inFlight.Go(send)
+			go send()
 		}
 		r.throttle.rest(ctx, time.Since(start))
 	}
@@ -162,16 +153,9 @@ func (r *Relay) claim(ctx context.Context, probe bool) Batch {
 	if probe {
 		limit = min(limit, probeSize)
 	}
-	start := time.Now()
 	batch, err := r.cfg.Store.Claim(ctx, Claim{Limit: limit, Lease: r.cfg.Lease})
-	if err != nil {
-		if ctx.Err() == nil {
-			r.cfg.Observer.Failed(err)
-		}
-		return Batch{}
-	}
-	if n := len(batch.Events); n > 0 {
-		r.cfg.Observer.Claimed(n, time.Since(start))
+	if err != nil && ctx.Err() == nil {
+		r.cfg.Observer.Failed(err)
 	}
 	return batch
 }

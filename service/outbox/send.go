@@ -32,11 +32,8 @@ func (r *Relay) publish(ctx context.Context, events []Event) []error {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Lease/3)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(stopTimeout):
-			cancel()
-		case <-call.Done():
-		}
+		sleep(call, stopTimeout)
+		cancel()
 	})
 	defer stop()
 	return r.cfg.Broker.Publish(call, events)

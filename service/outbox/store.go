@@ -8,11 +8,11 @@ import (
 // Store holds the rows of the outbox for a Relay. All times are the database's own; callers pass durations. Any number
 // of processes may use the same store, and an event is claimed by one of them at a time.
 type Store interface {
-	// Claim takes up to c.Limit due events for c.Lease, earliest first. The batch is empty if nothing is due or if others
-	// were faster; Contended distinguishes the two. Events that are not marked within the lease are due again.
+	// Claim takes up to c.Limit due events for c.Lease, earliest first. The batch is empty after an error, if nothing is due,
+	// or if others were faster, which Contended reports. Events that are not marked within the lease are due again.
 	Claim(ctx context.Context, c Claim) (Batch, error)
 
-	// Sent marks events that the broker has confirmed, regardless of who holds them now.
+	// Sent marks events that the broker has confirmed, even if another claim holds them now.
 	Sent(ctx context.Context, ids []int64) error
 
 	// Failed counts an attempt for each event, and makes it due again after its delay or gives it up. It skips events

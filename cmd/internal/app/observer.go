@@ -130,15 +130,13 @@ func (o *observer) setIDsAway(away bool) bool {
 	return changed
 }
 
-// Claimed implements outbox.Observer.
-func (o *observer) Claimed(events int, _ time.Duration) { o.outboxBatch.Observe(float64(events)) }
-
 // Published implements outbox.Observer.
 func (o *observer) Published(outcome outbox.Outcome, took time.Duration) {
 	o.outboxHanded.WithLabelValues("sent").Add(float64(outcome.Sent))
 	o.outboxHanded.WithLabelValues("refused").Add(float64(outcome.GivenUp))
 	o.outboxHanded.WithLabelValues("unknown").Add(float64(outcome.Retry))
 	o.outboxHanded.WithLabelValues("away").Add(float64(outcome.Unavailable))
+	o.outboxBatch.Observe(float64(outcome.Sent + outcome.GivenUp + outcome.Retry + outcome.Unavailable))
 	o.publishDuration.Observe(took.Seconds())
 }
 
