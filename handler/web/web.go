@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +53,9 @@ func load(static fs.FS) (*Handler, error) {
 	h := &Handler{pages: map[string]*asset{}, files: map[string]*asset{}, version: version}
 	for name, content := range contents {
 		page, isPage := strings.CutSuffix(name, ".html")
+		links := ""
 		if isPage {
+			links = preload(content, contents, filesPath+version+"/")
 			content = bytes.ReplaceAll(content, []byte(`"`+filesPath), []byte(`"`+filesPath+version+"/"))
 		}
 		switch {
@@ -60,11 +64,11 @@ func load(static fs.FS) (*Handler, error) {
 		case page == "404":
 			h.notFound = content
 		case page == "index":
-			h.pages["/"] = newAsset(name, content)
+			h.pages["/"] = newAsset(name, content, links)
 		case isPage:
-			h.pages["/"+page] = newAsset(name, content)
+			h.pages["/"+page] = newAsset(name, content, links)
 		default:
-			h.files[name] = newAsset(name, content)
+			h.files[name] = newAsset(name, content, links)
 		}
 	}
 	if h.pages["/"] == nil || h.notFound == nil {
@@ -83,7 +87,25 @@ func readAll(static fs.FS) (contents map[string][]byte, version string, err erro
 		contents[name] = content
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 	}
-	return contents, hex.EncodeToString(sum.Sum(nil)[:8]), err
+	return contents, hex.EncodeToString(sum.Sum(nil)[:6]), err
+}
+
+// imported matches the module of a page and the imports of a module.
+var imported = regexp.MustCompile(`(?m)<script type="module" src="/static/([^"]+)"|^import [^\n]* from '\./([^']+)'`)
+
+// preload returns a Link header with all modules of a page, so that browsers request them at the same time.
+func preload(page []byte, contents map[string][]byte, urlPrefix string) string {
+	var links []string
+	for texts := [][]byte{page}; len(texts) > 0; texts = texts[1:] {
+		for _, match := range imported.FindAllSubmatch(texts[0], -1) {
+			module := string(match[1]) + string(match[2])
+			link := "<" + urlPrefix + module + ">; rel=modulepreload"
+			if !slices.Contains(links, link) {
+				links, texts = append(links, link), append(texts, contents[module])
+			}
+		}
+	}
+	return strings.Join(links, ", ")
 }
 
 // policy makes browsers refuse scripts, connections and frames of other servers, and markup that scripts make from text.
@@ -149,17 +171,18 @@ var contentTypes = map[string]string{
 // asset is a file, plain and compressed.
 type asset struct {
 	contentType string
+	links       string // a Link header, or ""
 	hash        string
 	plain, gzip []byte
 }
 
-func newAsset(name string, content []byte) *asset {
+func newAsset(name string, content []byte, links string) *asset {
 	var compressed bytes.Buffer
 	w := gzip.NewWriter(&compressed)
 	_, _ = w.Write(content) // writing to a buffer does not fail
 	_ = w.Close()
 	hash := sha256.Sum256(content)
-	return &asset{contentTypes[path.Ext(name)], hex.EncodeToString(hash[:8]), content, compressed.Bytes()}
+	return &asset{contentTypes[path.Ext(name)], links, hex.EncodeToString(hash[:8]), content, compressed.Bytes()}
 }
 
 // serve answers with 200, or with 304 if the client has the file already.
@@ -171,6 +194,9 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", a.contentType)
 	w.Header().Set("Vary", "Accept-Encoding")
+	if a.links != "" {
+		w.Header().Set("Link", a.links)
+	}
 	w.Header().Set("ETag", `"`+tag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }

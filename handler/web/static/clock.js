@@ -1,29 +1,30 @@
-// The shop's time, by which sales open and close. The browser's own may be wrong, and set while one waits: it is never
-// asked for the time of day. performance.now() only ever goes forward.
+// The shop's time, which decides when sales open and close. The browser's time of day is never used, because it may be
+// wrong or change. performance.now() only moves forward.
 
-const drift = 1e-4 // how much two clocks may part, in seconds a second
+const drift = 1e-4 // how much two clocks may drift apart, in ms per ms
 
-export function createClock(local = () => performance.now()) {
-  let offset // shop's time minus local time, in ms
-  let error = Infinity // how wrong offset may be, when it was found
-  let found = 0
+export function createClock() {
+  const local = () => performance.now()
+  let offset // shop time minus local time, in ms
+  let error = Infinity // maximum error of offset when it was measured
+  let measuredAt = 0
 
   return {
-    // heard takes a time that the shop read between two local instants: in the middle, give or take half of the round
-    // trip. What can be least wrong is kept, until something contradicts it: then a clock was set, or this machine slept.
-    heard(serverTime, sent, received) {
-      const half = (received - sent) / 2
-      const heard = Date.parse(serverTime) - (sent + half)
-      if (!Number.isFinite(heard)) return
-      const sofar = error + (received - found) * drift
-      if (half < sofar || Math.abs(heard - offset) > half + sofar) {
-        offset = heard
-        error = half
-        found = received
+    // observe takes a shop time that was read between two local times. The best measurement is kept until a newer one
+    // contradicts it: then a clock was set, or this machine slept.
+    observe(serverTime, sent, received) {
+      const newError = (received - sent) / 2
+      const newOffset = Date.parse(serverTime) - (sent + newError)
+      if (!Number.isFinite(newOffset)) return
+      const oldError = error + (received - measuredAt) * drift
+      if (newError < oldError || Math.abs(newOffset - offset) > newError + oldError) {
+        offset = newOffset
+        error = newError
+        measuredAt = received
       }
     },
     local,
-    now: () => local() + (offset ?? NaN), // NaN until the first heard
+    now: () => local() + (offset ?? NaN), // NaN before the first observe
     get known() { return offset !== undefined },
   }
 }

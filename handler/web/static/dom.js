@@ -1,4 +1,4 @@
-// Elements, and changes that touch only what differs, so that focus, selections and screen readers are left alone.
+// Helpers for elements. They change only what differs, so that focus, selections and screen readers are not disturbed.
 
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag)
@@ -18,21 +18,21 @@ export function attr(element, name, value) {
 
 export const byId = id => document.getElementById(id)
 
-// announcer returns what tells screen readers something, in their own time: what is said at once is one message, and the
-// same words again are another one. Its clear takes back what was said.
+// announcer returns a function that announces a text to screen readers through a live region. Texts of the same moment
+// become one announcement; a repeated text is announced again. clear removes the announcement.
 export function announcer(region) {
-  let words = []
-  const say = text => {
-    if (words.push(text) > 1) return
+  let texts = []
+  const announce = text => {
+    if (texts.push(text) > 1) return
     region.textContent = ''
     setTimeout(() => {
-      region.textContent = words.join(' ')
-      words = []
+      region.textContent = texts.join(' ')
+      texts = []
     }, 150)
   }
-  say.clear = () => {
-    words = []
+  announce.clear = () => {
+    texts = []
     region.textContent = ''
   }
-  return say
+  return announce
 }

@@ -1,9 +1,9 @@
-// Texts in the reader's language. A page brings its own dictionaries:
+// Texts in the reader's language. Each page has its own dictionaries:
 //
 //   const { t } = i18n({ en: { left: '{n} unit|{n} units' }, zh: { left: '{n} 件' } })
 //
-// {n} chooses between the forms for one and for many. Markup names its text by data-t, and the
-// text of its aria-label by data-t-label.
+// {n} chooses between the forms for one and for many. In HTML, data-t names the text of an element, data-t-label the
+// text of its aria-label.
 
 import { kept } from './store.js'
 
@@ -30,27 +30,27 @@ export function i18n(dictionaries) {
 
   const locale = () => (lang === 'zh' ? 'zh-CN' : 'en')
 
-  // apply puts the texts of the markup below root in place, and binds its switch.
-  function apply(root = document) {
+  // apply sets all texts of the page, and binds the language button.
+  function apply() {
     document.documentElement.lang = locale()
-    for (const e of root.querySelectorAll('[data-t]')) e.textContent = t(e.dataset.t)
-    for (const e of root.querySelectorAll('[data-t-label]')) e.setAttribute('aria-label', t(e.dataset.tLabel))
+    for (const e of document.querySelectorAll('[data-t]')) e.textContent = t(e.dataset.t)
+    for (const e of document.querySelectorAll('[data-t-label]')) e.setAttribute('aria-label', t(e.dataset.tLabel))
     if (dictionaries[lang].pageTitle) document.title = t('pageTitle')
-    const other = root.querySelector('[data-language]')
+    const other = document.querySelector('[data-language]')
     if (!other) return
     other.textContent = lang === 'zh' ? 'English' : '中文'
     other.lang = lang === 'zh' ? 'en' : 'zh-CN'
     other.onclick = () => {
       lang = lang === 'zh' ? 'en' : 'zh'
       kept.set(stored, lang)
-      apply(root)
+      apply()
       for (const listener of listeners) listener()
     }
   }
 
   apply()
   return {
-    t, apply, locale,
+    t, locale,
     onchange: listener => listeners.push(listener),
   }
 }

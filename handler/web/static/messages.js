@@ -1,4 +1,4 @@
-// Every text of the shop page. {n} chooses between the forms before and after "|".
+// All texts of the shop page. {n} chooses between the forms before and after "|".
 
 const en = {
   pageTitle: 'Flash sale · Seckill',

@@ -1,19 +1,19 @@
-// The buyer's own orders: the time left to pay them, paying and cancelling.
+// The user's orders: the time left to pay, payment and cancellation.
 
 import { attr, byId, el, text } from './dom.js'
-import { persist } from './persist.js'
+import { retry } from './retry.js'
 
-const checkEvery = 1_500 // ms between looks at an order whose time to pay is over
+const checkInterval = 1_500 // ms between requests while an order is past its time to pay
 
 export function createOrders(page) {
-  const { api, clock, t, format, say, said, session } = page
+  const { api, clock, t, format, announce, announceState, session } = page
   const rows = new Map() // by id
   const titles = new Map() // by voucher
   const list = byId('order-list')
   const dialog = byId('sure')
-  let next // what to ask older orders with
-  let due = 0 // local time of the next look
-  let changed = () => {}
+  let next // the parameter before of the next page; '' on the last one
+  let nextCheck = 0 // local time
+  let onChange = () => {}
 
   const all = () => [...rows.values()].map(row => row.order)
   const live = voucher => all().filter(o => o.voucher_id === voucher && o.status !== 'closed').length
@@ -23,7 +23,7 @@ export function createOrders(page) {
     const token = session.current?.token
     if (!token) return
     const answer = await api.orders(token, before)
-    if (session.current?.token !== token) return // somebody else by now
+    if (session.current?.token !== token) return // the user has changed
     if (answer.code === 'unauthenticated') session.reject(token)
     if (answer.code !== 'ok') return
     for (const order of answer.body.orders) put(order)
@@ -31,37 +31,36 @@ export function createOrders(page) {
     render()
   }
 
-  // put shows an order as it is now. An older answer never overwrites a newer state: paid and closed stay so.
+  // put shows an order. A late answer never overwrites a newer state: paid and closed are final.
   function put(order) {
     const row = rows.get(order.id)
     if (!row) insert(createRow(order))
     else if (row.order.status === 'pending') {
-      if (order.close_reason === 'expired') said(row.name(), 'expired')
+      if (order.close_reason === 'expired') announceState(row.name(), 'expired')
       row.order = order
     }
-    learnTitle(order.voucher_id)
+    loadTitle(order.voucher_id)
     render()
-    changed()
+    onChange()
   }
 
-  // insert keeps the newest first. Ids are numbers of up to 63 bits, which only grow.
+  // insert keeps the newest order first. Ids only grow.
   function insert(row) {
-    const newer = (a, b) => a.length - b.length || (a < b ? -1 : 1)
-    const after = all().filter(o => newer(o.id, row.order.id) < 0).sort((a, b) => newer(b.id, a.id))[0]
-    list.insertBefore(row.element, after ? rows.get(after.id).element : null)
+    const older = [...list.children].find(e => BigInt(e.dataset.order) < BigInt(row.order.id))
+    list.insertBefore(row.element, older ?? null)
     rows.set(row.order.id, row)
   }
 
-  async function learnTitle(voucher) {
+  async function loadTitle(voucher) {
     if (titles.has(voucher)) return
     titles.set(voucher, '')
     const answer = await api.voucher(voucher)
-    if (answer.code === 'ok') named(voucher, answer.body.title)
+    if (answer.code === 'ok') setTitle(voucher, answer.body.title)
     else titles.delete(voucher)
     render()
   }
 
-  const named = (voucher, title) => titles.set(voucher, title)
+  const setTitle = (voucher, title) => titles.set(voucher, title)
 
   function createRow(order) {
     const id = order.id
@@ -76,11 +75,9 @@ export function createOrders(page) {
     const actions = el('div', { class: 'actions' }, pay, cancel)
     const note = el('p', { class: 'note' })
     const element = el('li', { class: 'order card', 'data-order': id }, el('div', { class: 'line' }, title, pill), about, left, actions, note)
-    const row = { order, element, name: () => titles.get(order.voucher_id) || t('order', { id }) }
+    const row = { order, element, title, name: () => titles.get(order.voucher_id) || t('order', { id }) }
     pay.addEventListener('click', () => change(row, 'pay'))
-    cancel.addEventListener('click', async () => { if (await sure(row)) change(row, 'cancel') })
-    row.focus = () => title.focus()
-    row.focused = () => element.contains(document.activeElement)
+    cancel.addEventListener('click', async () => { if (await confirmed(row)) change(row, 'cancel') })
     row.render = now => {
       const { order, working } = row
       const state = order.close_reason ?? order.status
@@ -92,7 +89,7 @@ export function createOrders(page) {
       actions.hidden = left.hidden = order.status !== 'pending'
       if (order.status === 'pending') {
         text(label, t(ms > 0 ? 'timeToPay' : 'timeUp'))
-        text(timer, ms > 0 ? format.left(ms, n => t('days', { n })) : '')
+        text(timer, ms > 0 ? format.countdown(ms, n => t('days', { n })) : '')
         attr(timer, 'data-near', ms < 60_000)
       }
       text(pay, t(working === 'pay' ? 'paying' : 'pay'))
@@ -104,8 +101,8 @@ export function createOrders(page) {
     return row
   }
 
-  // sure asks before a unit is given away.
-  function sure(row) {
+  // confirmed asks the user before a unit is given back.
+  function confirmed(row) {
     if (row.working) return false
     text(byId('sure-what'), row.name())
     dialog.returnValue = ''
@@ -113,28 +110,28 @@ export function createOrders(page) {
     return new Promise(resolve => dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'), { once: true }))
   }
 
-  // change pays or cancels. Both are safe to repeat.
-  async function change(row, verb) {
+  // change pays or cancels an order. Both are safe to repeat.
+  async function change(row, action) {
     const token = session.current?.token
     if (row.working || !token || row.order.status !== 'pending') return
-    if (verb === 'pay' && Date.parse(row.order.pay_by) <= clock.now()) return
-    row.working = verb
+    if (action === 'pay' && Date.parse(row.order.pay_by) <= clock.now()) return
+    row.working = action
     row.note = undefined
     render()
-    const answer = await persist(() => api.change(token, row.order.id, verb), ({ state }) => {
+    const answer = await retry(() => api.change(token, row.order.id, action), ({ state }) => {
       row.note = () => t(state === 'waiting' ? 'noteWaiting' : 'noteUnknown')
       render()
     })
     row.working = row.note = undefined
     const order = answer.body ?? answer.problem?.order
     if (order) put(order)
-    if (answer.code === 'ok') said(row.name(), verb === 'pay' ? 'paid' : 'cancelled')
-    else if (answer.code === 'refund-due') say(t('saidRefund'))
+    if (answer.code === 'ok') announceState(row.name(), action === 'pay' ? 'paid' : 'cancelled')
+    else if (answer.code === 'refund-due') announce(t('saidRefund'))
     else if (!order) row.note = () => t('failed', { detail: answer.problem?.detail ?? answer.code })
     if (answer.code === 'unauthenticated') session.reject(token)
-    const focused = row.focused()
+    const focused = row.element.contains(document.activeElement)
     render()
-    if (focused && row.order.status !== 'pending') row.focus() // its buttons are gone
+    if (focused && row.order.status !== 'pending') row.title.focus() // its buttons are hidden now
   }
 
   function render() {
@@ -152,8 +149,8 @@ export function createOrders(page) {
   function tick() {
     render()
     const late = all().some(o => o.status === 'pending' && Date.parse(o.pay_by) < clock.now())
-    if (late && clock.local() >= due) {
-      due = clock.local() + checkEvery
+    if (late && clock.local() >= nextCheck) {
+      nextCheck = clock.local() + checkInterval
       refresh()
     }
   }
@@ -166,7 +163,6 @@ export function createOrders(page) {
   }
 
   byId('older').addEventListener('click', () => refresh(next))
-  for (const [id, answer] of [['sure-no', ''], ['sure-yes', 'yes']]) byId(id).addEventListener('click', () => dialog.close(answer))
 
-  return { live, toPay, put, named, refresh, render, tick, clear, onchange: listener => { changed = listener } }
+  return { live, toPay, put, setTitle, refresh, render, tick, clear, onchange: listener => { onChange = listener } }
 }

@@ -1,31 +1,32 @@
-// Buying one unit, from the click to an answer that stands.
+// One purchase, from the click to a definite answer.
 
-import { pause, persist, refused, uncertain } from './persist.js'
+import { refused, retry, sleep, uncertain } from './retry.js'
 import { kept, ofTab } from './store.js'
 
-const soon = 5_000 // ms: who is early by less is served at the opening
-const stored = 'seckill.attempts'
-const resumable = 120_000 // ms: an older attempt is not sent again behind its buyer's back
+const soon = 5_000 // ms: an attempt that is early by less waits for the opening
+const storageKey = 'seckill.attempts'
+const resumable = 120_000 // ms: an older attempt is not sent again
 
-// newKey works over plain HTTP too, unlike crypto.randomUUID.
+// newKey also works over plain HTTP, unlike crypto.randomUUID.
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
 
-// attempts are the requests whose outcome is not known, for the next page to settle. Each is kept where its token is.
-const home = a => (a.guest ? kept : ofTab)
+// attempts stores requests with an unknown outcome, so that the page can resolve them after a reload. Each is stored
+// where its token is.
+const storageOf = a => (a.guest ? kept : ofTab)
 const read = storage => {
-  try { return JSON.parse(storage.get(stored) ?? '{}') } catch { return {} }
+  try { return JSON.parse(storage.get(storageKey) ?? '{}') } catch { return {} }
 }
-const write = (a, all) => home(a).set(stored, JSON.stringify(all))
+const write = (a, all) => storageOf(a).set(storageKey, JSON.stringify(all))
 const attempts = {
-  put: a => write(a, { ...read(home(a)), [a.voucher]: a }),
+  put: a => write(a, { ...read(storageOf(a)), [a.voucher]: a }),
   remove(a) {
-    const { [a.voucher]: known, ...others } = read(home(a))
+    const { [a.voucher]: known, ...others } = read(storageOf(a))
     if (known?.key === a.key) write(a, others)
   },
 }
 
-// unsettled returns the attempts that a page before this one left behind.
-export const unsettled = () => [kept, ofTab].flatMap(storage => Object.values(read(storage))).filter(a => {
+// unresolvedAttempts returns the attempts that were stored before a reload.
+export const unresolvedAttempts = () => [kept, ofTab].flatMap(storage => Object.values(read(storage))).filter(a => {
   const young = Date.now() - a.at < resumable
   if (!young) attempts.remove(a)
   return young
@@ -33,9 +34,9 @@ export const unsettled = () => [kept, ofTab].flatMap(storage => Object.values(re
 
 export const newAttempt = (voucher, token, guest) => ({ voucher, token, guest, key: newKey(), at: Date.now() })
 
-// buy sends an attempt until there is an answer, always with its own key: one key, one order. tell hears the states of
-// persist, and "buying", "in-progress" (another request of this user is being placed) and "opening" (a moment early).
-export async function buy(attempt, api, clock, tell) {
+// buy sends an attempt until there is a definite answer, always with the same key: one key, one order. onState gets the
+// states of retry, "buying", "in-progress" (another request of this user is running) and "opening" (slightly too early).
+export async function buy(attempt, api, clock, onState) {
   const send = async () => {
     attempts.put(attempt)
     const answer = await api.place(attempt.token, attempt.voucher, attempt.key)
@@ -43,16 +44,16 @@ export async function buy(attempt, api, clock, tell) {
     else if (!attempt.unknown || ![...refused, 'in-progress'].includes(answer.code)) attempts.remove(attempt)
     return answer
   }
-  tell({ state: 'buying' })
+  onState({ state: 'buying' })
   for (let n = 0; ; n++) {
-    const answer = await persist(send, tell)
+    const answer = await retry(send, onState)
     const early = answer.code === 'sale-not-started' ? Date.parse(answer.problem.voucher.starts_at) - clock.now() : Infinity
     if (answer.code === 'in-progress' && n < 60) {
-      tell({ state: 'in-progress' })
-      await pause(Math.min(300 * 1.3 ** n, 3_000))
+      onState({ state: 'in-progress' })
+      await sleep(Math.min(300 * 1.3 ** n, 3_000))
     } else if (early < soon) {
-      tell({ state: 'opening' })
-      await pause(Math.max(early, 0) + 20)
+      onState({ state: 'opening' })
+      await sleep(Math.max(early, 0) + 20)
     } else {
       return answer
     }

@@ -1,30 +1,30 @@
-// Who is buying: a guest of this browser, or whoever's token was pasted.
+// The token of the buyer: of a guest, or one that the user has pasted.
 //
-// A guest's token is kept: closing the page loses no order, and all tabs are one guest. A pasted token may be worth more:
-// it is forgotten with its tab.
+// All tabs of a browser share the guest's token, also after the page is closed. A pasted token may be more valuable and is
+// only stored for its tab.
 
-import { persist } from './persist.js'
+import { retry } from './retry.js'
 import { kept, ofTab } from './store.js'
 
-const stored = 'seckill.session'
-const early = 10_000 // ms: a token that is about to expire is not begun with
+const storageKey = 'seckill.session'
+const minValidity = 10_000 // ms: a token that expires sooner is not used
 
 export function createSession(api, clock) {
   let current = read(ofTab) ?? read(kept)
-  let asked // the request for a guest's session that is under way
-  let guests // whether the shop has any; undefined until it was asked
+  let pending // the request for a guest's token
+  let guests // whether the shop has guests; undefined until it has answered
   const listeners = []
 
   function set(session, storage) {
     current = session
-    if (storage) storage.set(stored, JSON.stringify(session))
+    if (storage) storage.set(storageKey, JSON.stringify(session))
     for (const listener of listeners) listener()
   }
 
-  const valid = () => current && !(current.expires - clock.now() < early) // also while the shop's time is not known
+  const valid = () => current && !(current.expires - clock.now() < minValidity) // true while the shop's time is not known
 
   async function newGuest() {
-    const answer = await persist(api.guest)
+    const answer = await retry(api.guest)
     if (answer.code === 'ok') {
       guests = true
       set({ token: answer.body.token, user: answer.body.user_id, expires: Date.parse(answer.body.expires_at), guest: true }, kept)
@@ -32,29 +32,29 @@ export function createSession(api, clock) {
       guests = false
       set(undefined)
     }
-    asked = undefined
+    pending = undefined
   }
 
   window.addEventListener('storage', event => {
-    if (event.key === stored && !read(ofTab)) set(read(kept)) // another tab has a new guest
+    if (event.key === storageKey && !read(ofTab)) set(read(kept)) // from another tab
   })
 
   return {
     get current() { return valid() ? current : undefined },
     get guests() { return guests },
     onchange: listener => listeners.push(listener),
-    // ensure returns a token, and gets one if there is none; undefined if it could not.
+    // ensure returns a valid token, a new guest's if necessary, or undefined.
     async ensure() {
-      if (!valid()) await (asked ??= newGuest())
+      if (!valid()) await (pending ??= newGuest())
       return valid() ? current.token : undefined
     },
     reject(token) {
       if (current?.token !== token) return
-      ofTab.remove(stored)
-      kept.remove(stored)
+      ofTab.remove(storageKey)
+      kept.remove(storageKey)
       set(undefined)
     },
-    // paste takes somebody's token, or returns false if it is none.
+    // paste uses a token of the user. It returns false if the text is not a token.
     paste(token) {
       const claims = decode(token)
       if (!claims) return false
@@ -66,13 +66,13 @@ export function createSession(api, clock) {
 
 function read(storage) {
   try {
-    return JSON.parse(storage.get(stored)) ?? undefined
+    return JSON.parse(storage.get(storageKey)) ?? undefined
   } catch {
     return undefined
   }
 }
 
-// decode reads what a token claims. The shop checks it; this is for display.
+// decode returns the claims of a token for display. Only the shop verifies them.
 function decode(token) {
   try {
     const claims = JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')))

@@ -1,4 +1,4 @@
-// The shop page: its parts, put together.
+// The shop page: creates its parts and connects them.
 
 import { createApi } from './api.js'
 import { createClock } from './clock.js'
@@ -9,7 +9,7 @@ import { messages } from './messages.js'
 import { createOrders } from './orders.js'
 import { createSale } from './sale.js'
 import { createSession } from './session.js'
-import { createWho } from './who.js'
+import { createTokenForm } from './token-form.js'
 
 const { t, locale, onchange } = i18n(messages)
 const clock = createClock()
@@ -18,18 +18,18 @@ const session = createSession(api, clock)
 const format = createFormat(locale)
 
 function start() {
-  const say = announcer(byId('status'))
-  const said = (title, state) => say(`${title}: ${t(state)}`)
-  const page = { t, clock, api, session, format, say, said, notice: createNotice(say) }
+  const announce = announcer(byId('status'))
+  const announceState = (title, state) => announce(`${title}: ${t(state)}`)
+  const page = { t, clock, api, session, format, announce, announceState, connection: createConnectionNotice(announce) }
   const orders = page.orders = createOrders(page)
-  const who = createWho(page)
-  page.askForToken = who.ask
+  const tokenForm = createTokenForm(page)
+  page.openTokenForm = tokenForm.open
   const sale = createSale(page)
 
   const render = page.render = () => {
     sale.tick()
     orders.render()
-    who.render()
+    tokenForm.render()
   }
   function tick() {
     orders.tick()
@@ -37,7 +37,7 @@ function start() {
   }
   orders.onchange(sale.tick)
   onchange(() => {
-    say.clear() // it was in the other language
+    announce.clear() // it is in the other language
     render()
   })
   session.onchange(() => {
@@ -52,27 +52,27 @@ function start() {
   })
   tick()
   sale.watch()
-  // A session is had before the sale opens, so that then there is one request to send.
+  // Get a token before the sale opens, so that buying is one request.
   orders.refresh()
   session.ensure().then(() => {
-    who.render()
+    tokenForm.render()
     return sale.resume()
   })
 }
 
-function createNotice(say) {
+function createConnectionNotice(announce) {
   const box = byId('notice')
   let since
   return {
     lost() {
       since ??= clock.now()
-      const words = clock.known ? t('lost', { time: format.clock(since) }) : t('noShop')
-      if (box.hidden) say(words)
-      text(box, words)
+      const message = clock.known ? t('lost', { time: format.clock(since) }) : t('noShop')
+      if (box.hidden) announce(message)
+      text(box, message)
       box.hidden = false
     },
-    found() {
-      if (!box.hidden) say(t('found'))
+    restored() {
+      if (!box.hidden) announce(t('found'))
       since = undefined
       box.hidden = true
     },

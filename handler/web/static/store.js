@@ -1,4 +1,4 @@
-// Storage that is there also where the browser forbids it: then it lasts as long as the page.
+// Browser storage. Where the browser forbids it, or it is full, values are kept in memory as long as the page.
 
 function storage(name) {
   const memory = new Map()
@@ -14,7 +14,7 @@ function storage(name) {
     get: key => (real ? real.getItem(key) : (memory.get(key) ?? null)),
     set(key, value) {
       memory.set(key, value)
-      try { real?.setItem(key, value) } catch { real = undefined } // full: remembered by this page at least
+      try { real?.setItem(key, value) } catch { real = undefined } // full
     },
     remove(key) {
       memory.delete(key)
@@ -23,5 +23,5 @@ function storage(name) {
   }
 }
 
-export const kept = storage('localStorage') // until it is removed
+export const kept = storage('localStorage') // shared by all tabs
 export const ofTab = storage('sessionStorage') // until the tab is closed

@@ -1,12 +1,12 @@
-// Who is buying, and the place to paste a token.
+// The form for a token, and the line that names the current user.
 
 import { attr, byId, text } from './dom.js'
 
-export function createWho({ t, clock, format, session, say }) {
+export function createTokenForm({ t, clock, format, session, announce }) {
   const form = byId('token-form')
   const input = byId('token')
   const details = byId('token-details')
-  let wrong = false
+  let invalid = false
 
   function render() {
     const { current } = session
@@ -16,15 +16,15 @@ export function createWho({ t, clock, format, session, say }) {
     } else {
       text(byId('who'), session.guests === false ? t('noGuests') : '')
     }
-    text(byId('token-wrong'), wrong ? t('badToken') : '')
-    attr(input, 'aria-invalid', wrong && 'true')
+    text(byId('token-wrong'), invalid ? t('badToken') : '')
+    attr(input, 'aria-invalid', invalid && 'true')
   }
 
   form.addEventListener('submit', event => {
     event.preventDefault()
-    wrong = !session.paste(input.value.trim())
-    if (wrong) {
-      say(t('badToken'))
+    invalid = !session.paste(input.value.trim())
+    if (invalid) {
+      announce(t('badToken'))
       input.focus()
     } else {
       input.value = ''
@@ -36,7 +36,7 @@ export function createWho({ t, clock, format, session, say }) {
 
   return {
     render,
-    ask() {
+    open() {
       details.open = true
       input.focus()
     },
