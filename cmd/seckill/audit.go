@@ -18,6 +18,7 @@ type auditCmd struct {
 	JSON    bool   `name:"json" help:"Print the verdict as one JSON object."`
 }
 
+// Help describes the command.
 func (auditCmd) Help() string {
 	return `Reads the whole database in one snapshot, without locking it, and checks every invariant of the README.
 Status 0 if all of them hold, 1 with the offending rows if one does not.`

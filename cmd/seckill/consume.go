@@ -10,18 +10,19 @@ import (
 type consumeCmd struct {
 	app.Servers  `embed:"" group:"Servers"`
 	app.Carrier  `embed:"" group:"Events"`
-	Listen       string `placeholder:"HOST:PORT" help:"Serve /healthz, /readyz and /metrics there. Off by default."`
+	Listen       string `placeholder:"HOST:PORT" help:"Address of /healthz, /readyz and /metrics. Off by default."`
 	app.Log      `embed:"" group:"Log"`
 	app.Trace    `embed:"" group:"Traces"`
 	app.Shutdown `embed:"" group:"Shutdown"`
 }
 
+// Help describes the command.
 func (consumeCmd) Help() string {
-	return `Runs the consumers (points for paid orders, notifications) in a process of their own, until Ctrl-C or SIGTERM.
-The shop's instances may then serve with --no-consume. However many consume, each event takes effect once.`
+	return `Runs only the consumers (points for paid orders, notifications), until Ctrl-C or SIGTERM. Instances of the shop may then
+serve with --no-consume. Each event takes effect once, however many processes consume.`
 }
 
-// Run consumes until ctx ends, or a consumer does.
+// Run consumes until ctx ends or a consumer fails.
 func (c *consumeCmd) Run(ctx context.Context, out *cli.Output) error {
 	opts := app.Options{Servers: c.Servers, Events: app.Events{Carrier: c.Carrier}, Log: c.Log, Trace: c.Trace, Shutdown: c.Shutdown}
 	opts.API.Listen = c.Listen

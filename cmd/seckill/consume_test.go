@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What only a shop heeds is no flag of consumers: whoever sets it there learns that it does nothing.
-func TestConsumeRefusesWhatItDoesNotHeed(t *testing.T) {
+// Flags that only a shop uses are unknown to consume.
+func TestConsume_RefusesFlagsOfServe(t *testing.T) {
 	for _, flag := range []string{"--outbox-batch=5", "--no-consume", "--wake-others", "--xxl-job-admins=http://127.0.0.1:1"} {
 		name, _, _ := strings.Cut(flag, "=")
 		if code, _, stderr := seckill(t, "consume", flag); code != 2 || !strings.Contains(stderr, name) {

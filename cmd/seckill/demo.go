@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -15,41 +16,42 @@ import (
 )
 
 type demoCmd struct {
-	Buyers     int64 `default:"10000" help:"Users who all want one unit at the same moment."`
+	Buyers     int64 `default:"10000" help:"Users who want one unit each."`
 	Stock      int64 `default:"100" help:"Units on sale."`
-	Duplicates int   `default:"3" help:"How often each buyer sends the same request at once."`
-	Clients    int   `default:"64" help:"Buyers who are served at the same time."`
+	Duplicates int   `default:"3" help:"How often each buyer sends the same request at the same time."`
+	Clients    int   `default:"64" help:"Most buyers at the same time."`
 	JSON       bool  `name:"json" help:"Print the verdict as one JSON object."`
-	Keep       bool  `help:"Leave the shop up for a look, with small sales that go on, until Ctrl-C."`
+	Keep       bool  `help:"Keep the shop running with small sales until Ctrl-C."`
 
 	app.Options `embed:""`
 }
 
+// Help describes the demo.
 func (demoCmd) Help() string {
-	return `A shop starts on a free port, and the buyers come over real HTTP, each sending its request several times at once.
-Then some pay, some cancel, and some do not pay in time; what they give back is sold again. When the last event has
-been delivered, what the clients were told is held against the database, and the database against every invariant.
-Status 0 only if everything holds.
+	return `Starts a shop on a free port and sends buyers over real HTTP; each sends its request several times at once.
+Then some buyers pay, some cancel, and some do not pay in time, and the returned units are sold again. When all events
+have been delivered, the buyers' answers and every invariant are checked against the database. Status 0 only if
+everything holds.
 
-Without --mysql-dsn the shop is embedded, its data in a temporary directory. With it, --migrate is implied, and the
-demo's vouchers and orders stay in that database.`
+Without --mysql-dsn the shop is embedded, with its data in a temporary directory. With it, --migrate is implied, and
+the demo's vouchers and orders stay in that database.`
 }
 
-// Validate refuses what cannot be; the embedded options have a say too.
+// Validate names the first invalid flag.
 func (c *demoCmd) Validate() error {
 	if c.Buyers < 1 || c.Stock < 1 || c.Duplicates < 1 || c.Clients < 1 {
 		return errors.New("--buyers, --stock, --duplicates and --clients must be at least 1")
 	}
 	if c.Buyers > cli.MaxRequests || c.Duplicates > cli.MaxDuplicates || c.Clients > cli.MaxClients {
-		return fmt.Errorf("--buyers must be at most %d, --duplicates %d, --clients %d: each takes memory here", cli.MaxRequests, cli.MaxDuplicates, cli.MaxClients)
+		return fmt.Errorf("--buyers must be at most %d, --duplicates %d, --clients %d: they take memory", cli.MaxRequests, cli.MaxDuplicates, cli.MaxClients)
 	}
 	if c.API.JWTKey == "" && !c.Servers.Embedded() {
-		c.API.JWTKey = rand.Text() + rand.Text() // this shop's tokens are used by nobody but the demo
+		c.API.JWTKey = rand.Text() + rand.Text() // only the demo uses the tokens of this shop
 	}
 	return c.Options.Validate()
 }
 
-// Run plays the whole story and prints its verdict.
+// Run runs the whole demo and prints its result.
 func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (err error) {
 	shop, done, err := c.open(ctx, k, out)
 	if err != nil {
@@ -85,21 +87,21 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (er
 	return nil
 }
 
-// open starts the shop; done closes it and removes what it leaves.
+// open starts the shop; done closes it and removes its data.
 func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *cli.Output) (shop *app.App, done func() error, err error) {
 	opts := c.Options
 	opts.Servers.Migrate = true
-	if !given(k, "listen") {
+	if !isSet(k, "listen") {
 		opts.API.Listen = "127.0.0.1:0"
 	}
-	if !given(k, "expire-every") {
-		opts.Commit.ExpireEvery = 200 * time.Millisecond // a demo is watched
+	if !isSet(k, "expire-every") {
+		opts.Commit.ExpireEvery = 200 * time.Millisecond // people watch the demo
 	}
-	if !given(k, "log-level") {
+	if !isSet(k, "log-level") {
 		opts.Log.LogLevel = "warn"
 	}
 	clean := func() error { return nil }
-	if opts.Servers.Embedded() && !given(k, "data") {
+	if opts.Servers.Embedded() && !isSet(k, "data") {
 		if opts.Servers.Data, err = os.MkdirTemp("", "seckill-demo-"); err != nil {
 			return nil, nil, err
 		}
@@ -113,4 +115,12 @@ func (c *demoCmd) open(ctx context.Context, k *kong.Context, out *cli.Output) (s
 		defer cancel()
 		return errors.Join(shop.Close(closing), clean())
 	}, nil
+}
+
+// isSet reports whether the user set a flag, on the command line or by its variable.
+func isSet(k *kong.Context, name string) bool {
+	i := slices.IndexFunc(k.Flags(), func(f *kong.Flag) bool { return f.Name == name })
+	flag := k.Flags()[i]
+	return slices.ContainsFunc(flag.Envs, func(variable string) bool { return os.Getenv(variable) != "" }) ||
+		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag == flag })
 }

@@ -131,7 +131,7 @@ func TestDemoResult_EachDefectCounts(t *testing.T) {
 	}
 }
 
-func TestDemoIsInterruptedCleanly(t *testing.T) {
+func TestDemo_Interrupted(t *testing.T) {
 	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,7 +140,7 @@ func TestDemoIsInterruptedCleanly(t *testing.T) {
 	go func() {
 		done <- program().Run(ctx, []string{"demo", "--buyers=1000000", "--stock=100", "--listen=127.0.0.1:0"}, &stdout, &stderr)
 	}()
-	clitest.Eventually(t, func() bool { // the shop is there, and so the sale is about to begin
+	clitest.Eventually(t, func() bool { // the shop has started, so the sale begins soon
 		found, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "seckill-demo-*", "seckill.db"))
 		return err == nil && len(found) == 1
 	})
@@ -151,7 +151,7 @@ func TestDemoIsInterruptedCleanly(t *testing.T) {
 			t.Errorf("exit status %d", code)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the demo goes on after it was interrupted")
+		t.Fatal("the demo continues after it was interrupted")
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -161,7 +161,7 @@ func TestDemoIsInterruptedCleanly(t *testing.T) {
 	}
 }
 
-func TestDemoKeepsTheShopUp(t *testing.T) {
+func TestDemo_Keep(t *testing.T) {
 	clitest.NoLeaks(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr clitest.Buffer
@@ -198,7 +198,7 @@ func TestDemoKeepsTheShopUp(t *testing.T) {
 			t.Errorf("%s is not the page that it should be:\n%s", path, page)
 		}
 	}
-	clitest.Eventually(t, func() bool { return strings.Contains(fetch(t, url+"/api/v1/vouchers?limit=1"), `"stock":60`) }) // the first scene
+	clitest.Eventually(t, func() bool { return strings.Contains(fetch(t, url+"/api/v1/vouchers?limit=1"), `"stock":60`) }) // the first small sale
 	http.DefaultClient.CloseIdleConnections()
 	cancel()
 	if code := <-done; code != 0 {
@@ -220,9 +220,8 @@ func fetch(t *testing.T, url string) string {
 	return string(text)
 }
 
-// A scene has everything in it that there is to see: orders that are paid, cancelled and expired, and units that are sold
-// again.
-func TestDemoScene(t *testing.T) {
+// A small sale has orders that are paid, cancelled and expired, and units that are sold again.
+func TestDemo_SmallSale(t *testing.T) {
 	clitest.NoLeaks(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	parser, err := program().Parser(io.Discard, io.Discard)
@@ -243,8 +242,8 @@ func TestDemoScene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short := scene{announced: time.Second, open: 4 * time.Second, rate: 10, users: 400, units: 10, pay: time.Second}
-	if err := d.play(t.Context(), short, "A short one", 1000); err != nil {
+	short := smallSale{announced: time.Second, open: 4 * time.Second, rate: 10, users: 400, units: 10, pay: time.Second}
+	if err := d.runSmallSale(t.Context(), short, "A short one", 1000); err != nil {
 		t.Error(err)
 	}
 	clitest.Eventually(t, func() bool { // the last orders expire

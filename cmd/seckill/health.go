@@ -9,11 +9,11 @@ import (
 )
 
 type healthCmd struct {
-	URL     string        `name:"url" default:"http://127.0.0.1:8080/readyz" help:"What to ask."`
+	URL     string        `name:"url" default:"http://127.0.0.1:8080/readyz" help:"Address to request."`
 	Timeout time.Duration `default:"3s" help:"How long to wait for the answer."`
 }
 
-// Run asks once.
+// Run sends one request. The status must be 200.
 func (c *healthCmd) Run(ctx context.Context, out *cli.Output) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()

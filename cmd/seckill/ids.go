@@ -11,8 +11,8 @@ import (
 )
 
 type idsCmd struct {
-	Decode  idsDecodeCmd  `cmd:"" help:"Take a snowflake id apart."`
-	Restore idsRestoreCmd `cmd:"" help:"Let a Redis that lost its counter give ids away again (--ids=redis-segment)."`
+	Decode  idsDecodeCmd  `cmd:"" help:"Print the parts of a snowflake id."`
+	Restore idsRestoreCmd `cmd:"" help:"Raise the id counter of a Redis that lost it (--ids=redis-segment)."`
 }
 
 type idsDecodeCmd struct {
@@ -36,10 +36,11 @@ type idsRestoreCmd struct {
 	app.Log     `embed:"" group:"Log"`
 }
 
+// Help describes the command.
 func (idsRestoreCmd) Help() string {
-	return `A shop with --ids=redis-segment refuses to start, or to go on, when Redis has lost its counter: what it shows
-may have been given away. This sets the counter to the highest number that the database knows to be given away, so
-that no id comes twice. It does nothing to a counter that is in order.`
+	return `A shop with --ids=redis-segment refuses to start or to place orders when Redis has lost its id counter, because a low
+counter would repeat ids. This command raises the counter to the highest id that the database has recorded. A correct
+counter stays as it is.`
 }
 
 // Run raises the counter.
@@ -48,6 +49,6 @@ func (c *idsRestoreCmd) Run(ctx context.Context, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out.Stdout, "ids go on after %d\n", at)
+	fmt.Fprintf(out.Stdout, "new ids start after %d\n", at)
 	return nil
 }

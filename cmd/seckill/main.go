@@ -3,7 +3,10 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"runtime"
 
 	"seckill/cmd/internal/cli"
 )
@@ -33,6 +36,14 @@ Every flag is also a variable: --mysql-dsn is SECKILL_MYSQL_DSN.`
 
 func program() cli.Program {
 	return cli.Program{Name: "seckill", Description: description, Commands: new(commands)}
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(_ context.Context, out *cli.Output) error {
+	fmt.Fprintf(out.Stdout, "seckill %s %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }
 
 func main() {

@@ -13,8 +13,8 @@ import (
 )
 
 type migrateCmd struct {
-	Up     migrateUpCmd     `cmd:"" help:"Bring the tables up to date. Several instances may do it at once."`
-	Status migrateStatusCmd `cmd:"" help:"List the steps; status 1 if some are pending."`
+	Up     migrateUpCmd     `cmd:"" help:"Apply pending migrations. Several processes may do so at the same time."`
+	Status migrateStatusCmd `cmd:"" help:"List all migrations; status 1 if some are pending."`
 }
 
 // databaseFlags are for commands that need the database alone.
@@ -24,7 +24,7 @@ type databaseFlags struct {
 	app.Log  `embed:"" group:"Log"`
 }
 
-// open opens a database that is there; the caller closes it.
+// open opens an existing database. The caller closes it.
 func (f *databaseFlags) open(ctx context.Context, out *cli.Output) (*repository.DB, error) {
 	return app.OpenExistingDatabase(ctx, f.options(), out.Logger(f.Log.LogLevel, f.Log.LogFormat))
 }
@@ -35,9 +35,9 @@ func (f *databaseFlags) options() *app.Options {
 
 type migrateUpCmd struct{ databaseFlags }
 
-// Run applies what is pending.
+// Run applies pending migrations.
 func (c *migrateUpCmd) Run(ctx context.Context, out *cli.Output) (err error) {
-	db, err := app.OpenDatabase(ctx, c.options(), out.Logger(c.Log.LogLevel, c.Log.LogFormat)) // which makes an embedded one
+	db, err := app.OpenDatabase(ctx, c.options(), out.Logger(c.Log.LogLevel, c.Log.LogFormat)) // creates an embedded database
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *migrateUpCmd) Run(ctx context.Context, out *cli.Output) (err error) {
 
 type migrateStatusCmd struct{ databaseFlags }
 
-// Run lists all steps.
+// Run lists all migrations.
 func (c *migrateStatusCmd) Run(ctx context.Context, out *cli.Output) (err error) {
 	db, err := c.open(ctx, out)
 	if err != nil {

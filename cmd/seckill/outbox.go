@@ -14,12 +14,12 @@ import (
 )
 
 type outboxCmd struct {
-	List  outboxListCmd  `cmd:"" help:"List events, the latest first."`
+	List  outboxListCmd  `cmd:"" help:"List events, newest first."`
 	Show  outboxShowCmd  `cmd:"" help:"Show one event with its payload."`
-	Retry outboxRetryCmd `cmd:"" help:"Send events again that were given up, or that wait for their next attempt."`
+	Retry outboxRetryCmd `cmd:"" help:"Send failed or waiting events now."`
 }
 
-// withOutbox opens the outbox for one command.
+// withOutbox opens the outbox, and closes the database after use.
 func (f *databaseFlags) withOutbox(ctx context.Context, out *cli.Output, use func(outbox.Admin) error) (err error) {
 	db, err := f.open(ctx, out)
 	if err != nil {
@@ -35,11 +35,11 @@ func (f *databaseFlags) withOutbox(ctx context.Context, out *cli.Output, use fun
 type outboxListCmd struct {
 	databaseFlags
 	State  string `enum:"pending,sent,failed" default:"failed" help:"Which events: ${enum}."`
-	Before int64  `help:"Only events with lower ids: the last one of the page before."`
+	Before int64  `help:"Only events with lower ids: the last id of the previous page."`
 	Limit  int    `default:"50" help:"Most events to list."`
 }
 
-// Run lists.
+// Run lists events.
 func (c *outboxListCmd) Run(ctx context.Context, out *cli.Output) error {
 	if c.Limit < 1 || c.Limit > 10_000 {
 		return errors.New("--limit must be from 1 to 10000")
@@ -50,7 +50,7 @@ func (c *outboxListCmd) Run(ctx context.Context, out *cli.Output) error {
 			return err
 		}
 		if len(entries) == 0 {
-			fmt.Fprintf(out.Stdout, "no %s events; --state names others: pending, sent or failed\n", c.State)
+			fmt.Fprintf(out.Stdout, "no %s events; see also --state\n", c.State)
 			return nil
 		}
 		table := tabwriter.NewWriter(out.Stdout, 0, 0, 2, ' ', 0)
@@ -68,7 +68,7 @@ type outboxShowCmd struct {
 	ID int64 `arg:"" help:"Id of the event."`
 }
 
-// Run shows.
+// Run prints an event.
 func (c *outboxShowCmd) Run(ctx context.Context, out *cli.Output) error {
 	return c.withOutbox(ctx, out, func(admin outbox.Admin) error {
 		e, found, err := admin.Show(ctx, c.ID)
@@ -87,19 +87,19 @@ func (c *outboxShowCmd) Run(ctx context.Context, out *cli.Output) error {
 type outboxRetryCmd struct {
 	databaseFlags
 	IDs []string `arg:"" optional:"" help:"Ids of events."`
-	All bool     `help:"Every event that was given up."`
+	All bool     `help:"All failed events."`
 }
 
 // Run makes events due.
 func (c *outboxRetryCmd) Run(ctx context.Context, out *cli.Output) error {
 	if c.All == (len(c.IDs) > 0) {
-		return errors.New("name the events, or say --all for every one that was given up")
+		return errors.New("give either the ids of events or --all")
 	}
 	ids := make([]int64, len(c.IDs))
 	for i, text := range c.IDs {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || id < 1 {
-			return fmt.Errorf("%q is not the id of an event", text)
+			return fmt.Errorf("%q is not an event id", text)
 		}
 		ids[i] = id
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // The tour in handler/README.md works when it is pasted.
-func TestReadmeTour(t *testing.T) {
+func TestReadme_Tour(t *testing.T) {
 	text, err := os.ReadFile("../../handler/README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A first Ctrl-C ends a shop in good order, however long that takes. A second one ends it at once.
-func TestSecondInterruptEndsAtOnce(t *testing.T) {
+// The first Ctrl-C shuts a shop down gracefully, however long that takes. The second one kills it.
+func TestServe_SecondInterruptKills(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -45,11 +45,11 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	interrupt(func() bool { return strings.Contains(log.String(), "shutting down") }, "it does not shut down")
 	select {
 	case err := <-ended:
-		t.Fatalf("it ended by itself: %v", err)
+		t.Fatalf("it ended without the second signal: %v", err)
 	default:
 	}
 	interrupt(func() bool {
-		_ = shop.Process.Signal(os.Interrupt) // again, in case that the first was being worked at
+		_ = shop.Process.Signal(os.Interrupt) // again, in case the first was still handled
 		return len(ended) > 0
 	}, "it does not end")
 	var exit *exec.ExitError
@@ -58,8 +58,8 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	}
 }
 
-// Commands that read an embedded shop's database make none where there is none.
-func TestReadersNameAWrongDirectory(t *testing.T) {
+// Commands that only read an embedded database do not create one.
+func TestCommands_MissingDataDirectory(t *testing.T) {
 	missing := t.TempDir() + "/mistyped"
 	for _, command := range []string{"audit", "outbox list", "outbox show 7", "outbox retry --all", "migrate status", "token --user 1"} {
 		code, stdout, stderr := seckill(t, append(strings.Fields(command), "--data="+missing)...)

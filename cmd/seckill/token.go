@@ -15,13 +15,14 @@ import (
 type tokenCmd struct {
 	User   int64         `required:"" help:"Number of the user, from 1."`
 	Admin  bool          `help:"The user may change vouchers and see the audit."`
-	TTL    time.Duration `name:"ttl" default:"24h" help:"How long the token is good for."`
+	TTL    time.Duration `name:"ttl" default:"24h" help:"How long the token is valid."`
 	JWTKey string        `name:"jwt-key" placeholder:"SECRET" help:"Key of the shop. Without it, the key of the embedded shop in --data."`
 	Data   string        `default:"data" type:"path" placeholder:"DIR" help:"Directory of the embedded shop."`
 }
 
+// Help describes the command.
 func (tokenCmd) Help() string {
-	return `Prints a token to be sent as "Authorization: Bearer …". In production, whoever knows your users signs them.`
+	return `Prints a token for the header "Authorization: Bearer …". In production, your login service signs the tokens.`
 }
 
 // Run prints a token.
