@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+	"uuid"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,7 +33,7 @@ func newBackend(client redis.UniversalClient, opts Options) *backend {
 		subscriber: newSubscriber(client),
 		fences:     &fences{cluster: cluster},
 		sharded:    "0",
-		process:    newUUID() + ":",
+		process:    uuid.NewV4().String() + ":",
 	}
 	if cluster {
 		b.sharded = "1"

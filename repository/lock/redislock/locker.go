@@ -9,8 +9,6 @@ package redislock
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"fmt"
 	"strings"
 	"time"
 
@@ -78,13 +76,4 @@ func channel(key string) string {
 		return "redisson_lock__channel:" + key
 	}
 	return "redisson_lock__channel:{" + key + "}"
-}
-
-// newUUID returns a random UUID (RFC 9562, version 4), the form of client names in Redisson.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
