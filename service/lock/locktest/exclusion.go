@@ -157,7 +157,7 @@ func (s *suite) fairToEveryone() {
 	s.fair(s.locker)
 }
 
-// fair has waiters queue one after the other, each with the Locker that next returns, or all with one if that is nil.
+// fair lets waiters queue one after the other, each with the Locker that next returns, or all with one if that is nil.
 func (s *suite) fair(next func() lock.Locker) {
 	shared := s.locker()
 	lease := s.acquire(s.ctx(), shared)
@@ -166,6 +166,7 @@ func (s *suite) fair(next func() lock.Locker) {
 	var all sync.WaitGroup
 	const waiters = 8
 	for i := range waiters {
+		before := len(s.b.Left(s.T, s.key))
 		l := next()
 		if l == nil {
 			l = shared
@@ -181,7 +182,11 @@ func (s *suite) fair(next func() lock.Locker) {
 				s.Errorf("waiter %d: %v", i, err)
 			}
 		})
-		time.Sleep(30 * time.Millisecond) // no signal tells that it has queued
+		if s.b.FairToEveryone { // the waiters queue at the backend
+			s.eventually("the waiter has queued", func() bool { return len(s.b.Left(s.T, s.key)) > before })
+		} else { // nobody outside of the Locker sees that a waiter has queued
+			time.Sleep(30 * time.Millisecond)
+		}
 	}
 	s.release(lease)
 	all.Wait()

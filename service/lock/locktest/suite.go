@@ -1,6 +1,6 @@
-// Package locktest is the suite that every lock.Locker passes, whatever keeps its locks.
+// Package locktest is the test suite for all implementations of lock.Locker.
 //
-// A package that runs it should verify in TestMain that no goroutine is left, since all Lockers are closed by then.
+// A package that runs it should check with goleak in TestMain that no goroutine is left.
 package locktest
 
 import (
@@ -14,16 +14,16 @@ import (
 	"seckill/service/lock"
 )
 
-// Backend is what the suite needs to know of an implementation.
+// Backend describes an implementation to the suite.
 type Backend struct {
-	// New returns a Locker that shares the backend, and nothing else, with those returned before: it stands for another
-	// process. The suite closes it; what it needs otherwise is closed in t.Cleanup.
+	// New returns a Locker that shares only the backend with those returned before, as if it were another process. The
+	// suite closes it; New closes everything else in t.Cleanup.
 	New func(t *testing.T) lock.Locker
-	// Lease is the lease of these Lockers, after which the lock of a holder that is gone is free. Keep it short.
+	// Lease is the lease of these Lockers. Keep it short.
 	Lease time.Duration
-	// Left returns what is left of the lock at the backend, nil if nothing.
+	// Left lists what the backend stores for the lock. It is empty if the lock is free.
 	Left func(t *testing.T, key string) []string
-	// Wipe removes the lock at the backend, under its holder.
+	// Wipe removes the lock at the backend while it is held.
 	Wipe func(t *testing.T, key string)
 
 	Tokens         bool // leases have fencing tokens
@@ -75,8 +75,8 @@ type suite struct {
 	key string
 }
 
-// patience bounds waits for what has to happen, on a machine that is busy.
-const patience = 20 * time.Second
+// timeout bounds waits on a busy machine.
+const timeout = 20 * time.Second
 
 func (s *suite) locker() lock.Locker {
 	s.Helper()
@@ -89,9 +89,9 @@ func (s *suite) locker() lock.Locker {
 	return l
 }
 
-// ctx ends in time to see what hangs.
+// ctx bounds a call that hangs.
 func (s *suite) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(s.T.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.T.Context(), timeout)
 	s.Cleanup(cancel)
 	return ctx
 }
@@ -155,7 +155,7 @@ func (s *suite) awaitDone(done <-chan struct{}, otherwise string) {
 	s.Helper()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		s.Fatal(otherwise)
 	}
 }
@@ -170,11 +170,21 @@ func (s *suite) stillWaiting(w *waiter) {
 	}
 }
 
-// nothingLeft checks that the backend keeps nothing of the lock. What is taken back in the background may take a while.
+// eventually waits until holds returns true.
+func (s *suite) eventually(what string, holds func() bool) {
+	s.Helper()
+	for end := time.Now().Add(timeout); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.Fatalf("not within %v: %s", timeout, what)
+		}
+	}
+}
+
+// nothingLeft checks that the backend stores nothing for the lock any more. Releases in the background may take a while.
 func (s *suite) nothingLeft(key string) {
 	s.Helper()
 	var left []string
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if left = s.b.Left(s.T, key); len(left) == 0 {
 			return
 		}
@@ -185,7 +195,7 @@ func (s *suite) nothingLeft(key string) {
 // lost checks that the lease's context ends with ErrLost.
 func (s *suite) lost(lease lock.Lease) {
 	s.Helper()
-	s.awaitDone(lease.Context().Done(), "the loss was not told")
+	s.awaitDone(lease.Context().Done(), "the loss was not reported")
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
 		s.Fatalf("the context ended with %v, want ErrLost", cause)
 	}
