@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Waker passes wake-ups on to the relays of other instances, by Redis' publish/subscribe. It only saves time: a wake-up
-// that is lost costs its event the relay's Poll.
+// Waker wakes the relays of other instances over Redis publish/subscribe. It only saves time: an event whose wake-up is lost
+// waits for the next poll of a relay.
 type Waker struct {
 	client  redis.UniversalClient
 	channel string
@@ -17,13 +17,13 @@ type Waker struct {
 	pending chan struct{}
 }
 
-// NewWaker returns a waker that calls wake, which must not block, whenever an instance with the same channel calls Wake.
-// The client stays the caller's.
+// NewWaker returns a waker that calls wake whenever an instance with the same channel calls Wake. wake must not block. The
+// waker does not close the client.
 func NewWaker(client redis.UniversalClient, channel string, wake func()) *Waker {
 	return &Waker{client: client, channel: channel, wake: wake, pending: make(chan struct{}, 1)}
 }
 
-// Wake wakes this instance's relay at once and the others' soon. It never blocks.
+// Wake wakes the relay of this instance at once and those of the others soon. It never blocks.
 func (w *Waker) Wake() {
 	w.wake()
 	select {
@@ -32,10 +32,10 @@ func (w *Waker) Wake() {
 	}
 }
 
-// wakeEvery is how often others are woken at most.
+// wakeEvery is the shortest time between two messages.
 const wakeEvery = 20 * time.Millisecond
 
-// Run sends and receives until ctx ends, whatever fails.
+// Run sends and receives wake-ups until ctx ends. It ignores errors: a lost wake-up does no harm.
 func (w *Waker) Run(ctx context.Context) {
 	var receiving sync.WaitGroup
 	receiving.Go(func() { w.receive(ctx) })
@@ -43,7 +43,7 @@ func (w *Waker) Run(ctx context.Context) {
 	for {
 		select {
 		case <-w.pending:
-			_ = w.client.Publish(ctx, w.channel, "").Err() // lost wake-ups do no harm
+			_ = w.client.Publish(ctx, w.channel, "").Err()
 		case <-ctx.Done():
 			return
 		}
@@ -55,7 +55,7 @@ func (w *Waker) Run(ctx context.Context) {
 	}
 }
 
-// receive leaves it to the client to connect again; a read of its own would not end with ctx.
+// receive uses the channel of the client, which reconnects; a blocking read would not end with ctx.
 func (w *Waker) receive(ctx context.Context) {
 	subscription := w.client.Subscribe(ctx, w.channel)
 	defer subscription.Close()

@@ -11,7 +11,7 @@ import (
 	"seckill/service/outbox/brokertest"
 )
 
-func TestWakerWakesOtherInstances(t *testing.T) {
+func TestWaker_WakesOtherInstances(t *testing.T) {
 	server := redistest.Start(t)
 	channel := brokertest.Topic()
 	ctx, cancel := context.WithCancel(t.Context())
