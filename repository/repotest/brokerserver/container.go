@@ -1,6 +1,6 @@
-// Package brokerserver gives tests real message brokers: RabbitMQ from its official image, Kafka and RocketMQ as Java
-// processes. Servers listen on loopback, end with their test, and can be stopped, started again with their data, and
-// frozen.
+// Package brokerserver starts message brokers for tests: RabbitMQ from its official image, Kafka and RocketMQ as Java
+// processes. The servers listen on loopback and end with their test. A test can stop them, start them again with their
+// data, and freeze them.
 package brokerserver
 
 import (
@@ -19,7 +19,7 @@ import (
 // RabbitMQImage is the official image that the tests run.
 const RabbitMQImage = "rabbitmq:4.3"
 
-// Container is a broker in a container.
+// Container is a broker that runs in a container.
 type Container struct {
 	Addr string // host:port on loopback
 
@@ -54,29 +54,28 @@ func RabbitMQ(t testing.TB) *Container {
 	return c
 }
 
-// URL is how a client reaches RabbitMQ.
+// URL returns the address of RabbitMQ for clients.
 func (c *Container) URL() string { return "amqp://guest:guest@" + c.Addr + "/" }
 
-// Stop kills the server; its data stays. It waits for a moment before: a quorum queue that was declared right before a
-// kill is not found after the restart ("configured member of queue … was not found on this node", RabbitMQ 4.3), which
-// is not what a test of confirmed messages is about.
+// Stop kills the server; its data remains. It waits for two seconds first, because RabbitMQ 4.3 loses a quorum queue that
+// was declared right before a kill ("configured member of queue … was not found on this node").
 func (c *Container) Stop(t *testing.T) {
 	t.Helper()
 	time.Sleep(2 * time.Second)
 	c.do(t, "kill")
 }
 
-// Start starts it again and waits until it takes connections.
+// Start starts the server again and waits until it accepts connections.
 func (c *Container) Start(t *testing.T) {
 	t.Helper()
 	c.do(t, "start")
 	await(t, "RabbitMQ", c.ready)
 }
 
-// Freeze leaves connections open, and nobody answers.
+// Freeze suspends the server: connections stay open and nothing is answered.
 func (c *Container) Freeze(t *testing.T) { t.Helper(); c.do(t, "pause") }
 
-// Thaw lets it go on.
+// Thaw resumes the server.
 func (c *Container) Thaw(t *testing.T) { t.Helper(); c.do(t, "unpause") }
 
 // Run runs a command in the container and returns what it prints.

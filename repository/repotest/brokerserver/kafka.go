@@ -15,14 +15,14 @@ import (
 // KafkaVersion is the version that the tests run.
 const KafkaVersion = "4.1.0"
 
-// KafkaServer is one Kafka node, broker and controller in one.
+// KafkaServer is one Kafka node that is both broker and controller.
 type KafkaServer struct {
 	Addr string
 	process
 }
 
-// Kafka starts a node, or returns ErrUnavailable if the machine has no Java or does not reach Maven's artifacts. The
-// first call on a machine fetches them.
+// Kafka starts a node. It returns ErrUnavailable if the machine has no Java or cannot download from Maven. The first call
+// on a machine downloads Kafka.
 func Kafka(t testing.TB) (*KafkaServer, error) {
 	t.Helper()
 	lib, err := jars("kafka-"+KafkaVersion, "org.apache.kafka:kafka_2.13:"+KafkaVersion)
@@ -39,7 +39,7 @@ func Kafka(t testing.TB) (*KafkaServer, error) {
 		"controller.listener.names=CONTROLLER", "log.dirs=" + filepath.Join(k.dir, "data"),
 		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4", "transaction.state.log.replication.factor=1",
 		"group.initial.rebalance.delay.ms=0",
-		// A node without replicas has to write through before it confirms, or a kill could lose what it confirmed.
+		// A node without replicas must write to disk before it confirms; otherwise a kill could lose confirmed events.
 		"log.flush.interval.messages=1",
 	}
 	if err := os.WriteFile(config, []byte(strings.Join(settings, "\n")), 0o600); err != nil {
@@ -56,7 +56,7 @@ func Kafka(t testing.TB) (*KafkaServer, error) {
 	return k, nil
 }
 
-// launch starts the node, again with the data that it had, and waits until it takes connections.
+// launch starts the node with the data that it had, and waits until it accepts connections.
 func (k *KafkaServer) launch(t testing.TB) {
 	t.Helper()
 	k.start(t)
@@ -71,11 +71,11 @@ func (k *KafkaServer) launch(t testing.TB) {
 // Stop kills the node.
 func (k *KafkaServer) Stop(*testing.T) { k.kill() }
 
-// Start starts it again.
+// Start starts the node again.
 func (k *KafkaServer) Start(t *testing.T) { t.Helper(); k.launch(t) }
 
-// Freeze leaves connections open, and nobody answers.
+// Freeze suspends the node: connections stay open and nothing is answered.
 func (k *KafkaServer) Freeze(t *testing.T) { t.Helper(); k.signal(t, syscall.SIGSTOP) }
 
-// Thaw lets it go on.
+// Thaw resumes the node.
 func (k *KafkaServer) Thaw(t *testing.T) { t.Helper(); k.signal(t, syscall.SIGCONT) }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// process is a Java program that can be killed, started again and frozen.
+// process is a Java process that tests kill, start again and freeze.
 type process struct {
 	args []string // of java
 	dir  string
@@ -41,7 +41,7 @@ func (p *process) start(t testing.TB) {
 	}(p.cmd, p.gone)
 }
 
-// kill ends the process, also a frozen one, and waits for its end.
+// kill kills the process, which may be frozen, and waits until it has ended.
 func (p *process) kill() {
 	if p.gone == nil {
 		return
@@ -57,7 +57,7 @@ func (p *process) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// running is nil unless the process has ended.
+// running returns an error if the process has ended.
 func (p *process) running() error {
 	select {
 	case <-p.gone:
@@ -68,8 +68,8 @@ func (p *process) running() error {
 	}
 }
 
-// jars returns a directory with the jars of Maven artifacts ("group:artifact:version") and all that they need. They are
-// fetched once and kept in the user's cache.
+// jars returns a directory with the jars of Maven artifacts ("group:artifact:version") and their dependencies. It downloads
+// them once into the user's cache.
 func jars(name string, artifacts ...string) (string, error) {
 	for _, program := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -108,7 +108,7 @@ func jars(name string, artifacts ...string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o644)
 }
 
-// lockFile waits until this process is the only one that holds the lock.
+// lockFile waits until this process holds the lock.
 func lockFile(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -131,7 +131,7 @@ func pom(artifacts []string) string {
 		dependencies.String() + `</dependencies></project>`
 }
 
-// dataDir is a directory on a real disk that goes with the test.
+// dataDir creates a directory on a real disk that is removed when the test ends.
 func dataDir(t testing.TB, base string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(base, "seckill-broker-")
@@ -146,5 +146,5 @@ func dataDir(t testing.TB, base string) string {
 	return dir
 }
 
-// ErrUnavailable says that this machine has no means to run a broker.
+// ErrUnavailable means that this machine cannot run a broker.
 var ErrUnavailable = errors.New("broker not available")

@@ -25,8 +25,8 @@ type RocketMQServer struct {
 	names, broker process
 }
 
-// RocketMQ starts a name server and a broker, or returns ErrUnavailable if the machine has no Java or does not reach
-// Maven's artifacts. The first call on a machine fetches them.
+// RocketMQ starts a name server and a broker. It returns ErrUnavailable if the machine has no Java or cannot download from
+// Maven. The first call on a machine downloads RocketMQ.
 func RocketMQ(t testing.TB) (*RocketMQServer, error) {
 	t.Helper()
 	lib, err := jars("rocketmq-"+RocketMQVersion, "org.apache.rocketmq:rocketmq-broker:"+RocketMQVersion, "org.apache.rocketmq:rocketmq-namesrv:"+RocketMQVersion)
@@ -85,16 +85,16 @@ func (s *RocketMQServer) launch(t testing.TB) {
 	})
 }
 
-// Stop kills the broker; the name server stays.
+// Stop kills the broker; the name server continues.
 func (s *RocketMQServer) Stop(*testing.T) { s.broker.kill() }
 
-// Start starts it again.
+// Start starts the broker again.
 func (s *RocketMQServer) Start(t *testing.T) { t.Helper(); s.launch(t) }
 
-// Freeze leaves connections open, and nobody answers.
+// Freeze suspends the broker: connections stay open and nothing is answered.
 func (s *RocketMQServer) Freeze(t *testing.T) { t.Helper(); s.broker.signal(t, syscall.SIGSTOP) }
 
-// Thaw lets it go on.
+// Thaw resumes the broker.
 func (s *RocketMQServer) Thaw(t *testing.T) { t.Helper(); s.broker.signal(t, syscall.SIGCONT) }
 
 // listening returns a check that fails unless a server accepts connections at the address.
@@ -113,7 +113,7 @@ func port(addr string) string {
 	return port
 }
 
-// above returns the address that many ports above another.
+// above returns an address with a higher port.
 func above(t testing.TB, addr string, ports int) string {
 	t.Helper()
 	n, err := strconv.Atoi(port(addr))
