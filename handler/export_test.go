@@ -6,8 +6,8 @@ import (
 	"seckill/service"
 )
 
-// Routes lists what the router knows.
+// Routes returns all routes.
 func (h *Handler) Routes() gin.RoutesInfo { return h.engine.Routes() }
 
-// StatusOf is the map from codes to HTTP.
+// StatusOf returns the map from codes to HTTP status codes.
 func StatusOf() map[service.Code]int { return statusOf }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"seckill/service/outbox"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"seckill/handler/token"
 	"seckill/service"
 	"seckill/service/idgen"
+	"seckill/service/outbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,14 +30,14 @@ var (
 	instant = time.Date(2026, 11, 11, 0, 0, 0, 42_100_000, time.UTC)
 )
 
-// fakeShop answers every call alike and remembers the last one.
+// fakeShop gives the same answer to every call and records the last one.
 type fakeShop struct {
 	order    service.Order
 	voucher  service.Voucher
 	rows     int // in lists
 	replayed bool
 	err      error
-	block    chan struct{} // if set, placing waits for it or for its context
+	block    chan struct{} // if set, PlaceOrder waits for it or for its context
 
 	mu   sync.Mutex
 	last []any
@@ -181,7 +181,7 @@ func (f fakeOutbox) Retry(_ context.Context, ids []int64) (int, error) {
 }
 func (fakeOutbox) RetryFailed(context.Context) (int, error) { panic("not by HTTP") }
 
-// api is a handler behind a real server, whose answers are held against the description.
+// api is a handler behind a real server. Its answers are checked against openapi.yaml.
 type api struct {
 	t       *testing.T
 	url     string
@@ -189,7 +189,7 @@ type api struct {
 	handler *handler.Handler
 }
 
-// newHandler builds a handler with everything switched on.
+// newHandler returns a handler with all routes.
 func newHandler(t testing.TB, shop handler.Shop, change func(*handler.Config)) *handler.Handler {
 	t.Helper()
 	layout := idgen.DefaultLayout()
@@ -227,14 +227,14 @@ func serve(t *testing.T, shop handler.Shop, change func(*handler.Config)) *api {
 	return &api{t, server.URL, client, h}
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send sends a request; headers are pairs of name and value. A body is declared as JSON unless the headers say else.
+// send sends a request; headers are pairs of name and value. A body has the type JSON unless headers say otherwise.
 func (a *api) send(method, path, body string, headers ...string) answer {
 	a.t.Helper()
 	req, err := http.NewRequest(method, a.url+path, strings.NewReader(body))

@@ -29,7 +29,7 @@ import (
 	"seckill/service/lock"
 )
 
-// soldOutStore is a database in which voucher 7 has no unit left and somebody else bought them all.
+// soldOutStore is a database in which other users have bought all units of voucher 7.
 type soldOutStore struct {
 	service.OrderStore
 	service.VoucherStore
@@ -64,7 +64,7 @@ func (counter) NextN(_ context.Context, ids []idgen.ID) error {
 	return nil
 }
 
-// newSoldOutShop is the real shop over that database.
+// newSoldOutShop returns the real service with that database.
 func newSoldOutShop() *service.Shop {
 	store := &soldOutStore{terms: service.Terms{
 		Total: 3, Placed: 3, UserLimit: 1, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
@@ -77,14 +77,14 @@ func newSoldOutShop() *service.Shop {
 func TestPlaceOrder_SoldOut(t *testing.T) {
 	a := serve(t, newSoldOutShop(), nil)
 	want := fmt.Sprintf(problemFmt, "Conflict", 409, "sold-out", service.ErrSoldOut.Message, "")
-	for i := range 5 { // the first by the database, the others by the latch
+	for i := range 5 { // the database refuses the first, the sold-out gate the others
 		if got := a.send("POST", place, goodBody, as(t, 42, token.User)...); got.status != 409 || got.body != want {
 			t.Errorf("refusal %d: %d %s", i, got.status, got.body)
 		}
 	}
 }
 
-// newBare is the least that a gin handler could do with the same request: decode it, verify the token, and refuse.
+// newBare returns a minimal gin handler for the same request: it decodes, verifies the token, and refuses.
 func newBare(verify func(string) error) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -108,15 +108,15 @@ func newBare(verify func(string) error) http.Handler {
 
 func verifyNothing(string) error { return nil }
 
-// verifyPlainly is what most handlers do: parse the token each time.
-func verifyPlainly(signed string) error {
+// verifyUncached parses the token each time.
+func verifyUncached(signed string) error {
 	_, err := jwt.Parse(signed, func(*jwt.Token) (any, error) { return key, nil },
 		jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired())
 	return err
 }
 
-// verifyRemembered takes the cheap verification for granted.
-func verifyRemembered(b *testing.B) func(string) error {
+// verifyCached uses the verifier of the shop.
+func verifyCached(b *testing.B) func(string) error {
 	v, err := token.NewVerifier(token.Config{Keys: [][]byte{key}})
 	if err != nil {
 		b.Fatal(err)
@@ -124,8 +124,8 @@ func verifyRemembered(b *testing.B) func(string) error {
 	return func(signed string) error { _, err := v.Verify(signed); return err }
 }
 
-// contestants are the ways to refuse an order; the first three are what the others are measured by.
-func contestants(b *testing.B) map[string]http.Handler {
+// candidates returns the handlers to compare; the first three are the baseline.
+func candidates(b *testing.B) map[string]http.Handler {
 	always := newFakeShop()
 	always.err = service.ErrSoldOut
 	logTo := func(perSecond int) func(*handler.Config) {
@@ -144,8 +144,8 @@ func contestants(b *testing.B) map[string]http.Handler {
 	}
 	return map[string]http.Handler{
 		"bare":                 newBare(verifyNothing),
-		"bare+token":           newBare(verifyPlainly),
-		"bare+cached-token":    newBare(verifyRemembered(b)),
+		"bare+token":           newBare(verifyUncached),
+		"bare+cached-token":    newBare(verifyCached(b)),
 		"shop":                 newHandler(b, newSoldOutShop(), nil),
 		"shop+limits":          newHandler(b, newSoldOutShop(), limits),
 		"shop+access-log":      newHandler(b, newSoldOutShop(), logTo(0)),
@@ -161,13 +161,13 @@ func (alwaysSoldOut) PlaceOrder(context.Context, service.PlaceRequest) (service.
 	return service.Order{}, false, service.ErrSoldOut
 }
 
-var contestantOrder = []string{
+var candidateOrder = []string{
 	"bare", "bare+token", "bare+cached-token", "handler-alone", "shop", "shop+limits", "shop+access-log", "shop+full-access-log",
 }
 
 // BenchmarkRefusalRecorded measures the handlers without the network.
 func BenchmarkRefusalRecorded(b *testing.B) {
-	all := contestants(b)
+	all := candidates(b)
 	for _, name := range []string{"bare", "bare+token", "bare+cached-token", "handler-alone"} {
 		b.Run(name, func(b *testing.B) {
 			body, w := strings.NewReader(""), new(sink)
@@ -203,9 +203,8 @@ func (s *sink) Header() http.Header {
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkRefusal measures what a buyer meets: a real server on loopback, and as many connections as a hot sale has.
-// Rounds of the contestants alternate, so that whatever disturbs the machine disturbs all of them; the ratios are those
-// of one run.
+// BenchmarkRefusal measures a real server on loopback with many connections. Rounds of the candidates alternate, so that
+// other load of the machine affects all of them; compare the ratios of one run.
 func BenchmarkRefusal(b *testing.B) {
 	for _, clients := range []int{64, 256} {
 		b.Run(strconv.Itoa(clients)+"-clients", func(b *testing.B) { raceRefusals(b, clients) })
@@ -215,19 +214,19 @@ func BenchmarkRefusal(b *testing.B) {
 const requestsPerRound = 2048
 
 func raceRefusals(b *testing.B, clients int) {
-	all := contestants(b)
+	all := candidates(b)
 	spent := map[string]cost{}
 	races := map[string]*race{}
-	for _, name := range contestantOrder {
+	for _, name := range candidateOrder {
 		races[name] = newRace(b, all[name], clients)
 		races[name].run(b, requestsPerRound) // warm up
 	}
 	for b.Loop() {
-		for _, name := range contestantOrder {
+		for _, name := range candidateOrder {
 			spent[name] = spent[name].plus(races[name].run(b, requestsPerRound))
 		}
 	}
-	for _, name := range contestantOrder {
+	for _, name := range candidateOrder {
 		b.ReportMetric(float64(b.N*requestsPerRound)/spent[name].wall.Seconds(), name+"/s")
 	}
 	for _, ratio := range [][2]string{
@@ -242,8 +241,7 @@ func raceRefusals(b *testing.B, clients int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// cost is what a round took. The time of the processors, clients included, is the steadier measure on a machine that
-// has other things to do.
+// cost is the cost of a round. CPU time, which includes the clients, varies less on a busy machine.
 type cost struct{ wall, cpu time.Duration }
 
 func (c cost) plus(d cost) cost { return cost{c.wall + d.wall, c.cpu + d.cpu} }
@@ -305,7 +303,7 @@ func (r *race) run(b *testing.B, requests int) cost {
 	return took
 }
 
-// talk is a client that costs little: the answers have no more than one packet.
+// talk is a cheap client: each answer is one packet.
 func (r *race) talk(conn net.Conn, requests int) error {
 	answer := make([]byte, 4096)
 	for range requests {
@@ -323,7 +321,7 @@ func (r *race) talk(conn net.Conn, requests int) error {
 	return nil
 }
 
-// The clients above read an answer at once; see that it is one.
+// The clients above read each answer with one call.
 func TestPlaceOrder_RefusalFitsInOnePacket(t *testing.T) {
 	h := newHandler(t, alwaysSoldOut{}, nil)
 	w := record(h, "POST", place, goodBody, as(t, 42, token.User)...)

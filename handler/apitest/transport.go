@@ -1,4 +1,4 @@
-// Package apitest holds what the shop's API does against what its description promises. It is for tests.
+// Package apitest checks the shop's API against openapi.yaml. It is for tests.
 package apitest
 
 import (
@@ -21,15 +21,15 @@ import (
 	"seckill/handler"
 )
 
-// Transport returns a RoundTripper that sends requests through base (nil: http.DefaultTransport) and lets the test
-// fail, without stopping it, when
+// Transport returns a RoundTripper that sends requests through base (nil: http.DefaultTransport) and fails the test,
+// without stopping it, if
 //
-//   - an answer is not one that the description has for its route: status, headers, type or document;
-//   - a request that the description does not allow is answered with success;
-//   - a path or method that the description does not know is answered with anything but 404 or 405;
+//   - the description does not have the answer for the route: its status, headers, type or document;
+//   - a request that the description does not allow succeeds;
+//   - an unknown path or method is answered with anything other than 404 or 405;
 //   - an error below /api/ is not problem+json.
 //
-// It is safe for use by many goroutines, until the test ends.
+// It reads answers to their end. It is safe for use by many goroutines, until the test ends.
 func Transport(t testing.TB, base http.RoundTripper) http.RoundTripper {
 	t.Helper()
 	description, err := load()
@@ -39,10 +39,10 @@ func Transport(t testing.TB, base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport{description: description, base: base, complain: func(err error) { t.Errorf("%v", err) }}
+	return &transport{description: description, base: base, report: func(err error) { t.Errorf("%v", err) }}
 }
 
-// Document returns the description, checked for being valid itself.
+// Document returns the description, which is valid.
 func Document() (*openapi3.T, error) {
 	description, err := load()
 	return description.doc, err
@@ -62,7 +62,7 @@ var load = sync.OnceValues(func() (description, error) {
 	if err := doc.Validate(context.Background(), openapi3.EnableExamplesValidation()); err != nil {
 		return description{}, fmt.Errorf("apitest: openapi.yaml: %w", err)
 	}
-	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder) // the library knows none
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder) // unknown to the library
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		return description{}, fmt.Errorf("apitest: openapi.yaml: %w", err)
@@ -72,8 +72,8 @@ var load = sync.OnceValues(func() (description, error) {
 
 type transport struct {
 	description
-	base     http.RoundTripper
-	complain func(error)
+	base   http.RoundTripper
+	report func(error)
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -97,7 +97,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if err := t.check(r, body, answer, document); err != nil {
-		t.complain(fmt.Errorf("%s %s with %.300q was answered %d %.500q: %w", r.Method, r.URL, body, answer.StatusCode, document, err))
+		t.report(fmt.Errorf("%s %s with %.300q was answered %d %.500q: %w", r.Method, r.URL, body, answer.StatusCode, document, err))
 	}
 	return answer, nil
 }
@@ -110,7 +110,7 @@ func takeBody(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-// check returns what is wrong.
+// check returns an error if the exchange does not match the description.
 func (t *transport) check(r *http.Request, body []byte, answer *http.Response, document []byte) error {
 	route, params, err := t.router.FindRoute(r)
 	if err != nil {
@@ -126,7 +126,7 @@ func (t *transport) check(r *http.Request, body []byte, answer *http.Response, d
 	received.ContentLength = int64(len(body))
 	request := &openapi3filter.RequestValidationInput{Request: received, PathParams: params, Route: route, Options: options}
 	if err := openapi3filter.ValidateRequest(received.Context(), request); err != nil && answer.StatusCode < 300 {
-		return fmt.Errorf("success, though the description does not allow the request: %w", err)
+		return fmt.Errorf("success, although the description does not allow the request: %w", err)
 	}
 	response := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: request, Status: answer.StatusCode, Header: answer.Header, Options: options,
@@ -134,10 +134,10 @@ func (t *transport) check(r *http.Request, body []byte, answer *http.Response, d
 	return openapi3filter.ValidateResponse(received.Context(), response.SetBodyBytes(document))
 }
 
-// checkUnknown judges the answer to a request for which the description has no operation.
+// checkUnknown checks the answer to a request that the description does not have.
 func (t *transport) checkUnknown(r *http.Request, answer *http.Response, document []byte) error {
 	if answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMethodNotAllowed {
-		return errors.New("the description does not know this operation")
+		return errors.New("the description does not have this operation")
 	}
 	if answer.StatusCode == http.StatusMethodNotAllowed && answer.Header.Get("Allow") == "" {
 		return errors.New("405 without Allow")

@@ -77,7 +77,7 @@ func TestTransport(t *testing.T) {
 			t.Fatal(err)
 		}
 		complaint := ""
-		transport := &transport{description: description, base: c.answer, complain: func(err error) { complaint += err.Error() }}
+		transport := &transport{description: description, base: c.answer, report: func(err error) { complaint += err.Error() }}
 		r, err := http.NewRequestWithContext(t.Context(), c.method, "http://shop"+c.path, strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)

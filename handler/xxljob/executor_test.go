@@ -29,6 +29,8 @@ type admin struct {
 	*httptest.Server
 	t *testing.T
 
+	called chan struct{} // signals a new call
+
 	mu    sync.Mutex
 	calls []call
 	code  int
@@ -41,7 +43,7 @@ type call struct {
 }
 
 func newAdmin(t *testing.T) *admin {
-	a := &admin{t: t, code: 200}
+	a := &admin{t: t, code: 200, called: make(chan struct{}, 1)}
 	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
 	return a
@@ -56,6 +58,10 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls = append(a.calls, call{r.URL.Path, body.String(), a.code})
+	select {
+	case a.called <- struct{}{}:
+	default:
+	}
 	fmt.Fprintf(w, `{"code":%d,"msg":null}`, a.code)
 }
 
@@ -79,10 +85,23 @@ func (a *admin) answered(action string, code int) (bodies []string) {
 	return bodies
 }
 
+// await waits until a condition on the calls holds.
+func (a *admin) await(what string, condition func() bool) {
+	a.t.Helper()
+	timeout := time.After(20 * time.Second)
+	for !condition() {
+		select {
+		case <-a.called:
+		case <-timeout:
+			a.t.Fatalf("no %s", what)
+		}
+	}
+}
+
 // result waits for the callback of a run.
 func (a *admin) result(logID int64) (code int, msg string) {
 	a.t.Helper()
-	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+	a.await(fmt.Sprint("result of run ", logID), func() bool {
 		for _, body := range a.got("/admin/api/callback") {
 			var results []struct {
 				LogID      int64  `json:"logId"`
@@ -96,15 +115,16 @@ func (a *admin) result(logID int64) (code int, msg string) {
 			for _, r := range results {
 				if r.LogID == logID {
 					if r.LogDateTim != 1234 {
-						a.t.Errorf("the result carries time %d", r.LogDateTim)
+						a.t.Errorf("the result has time %d", r.LogDateTim)
 					}
-					return r.HandleCode, r.HandleMsg
+					code, msg = r.HandleCode, r.HandleMsg
+					return true
 				}
 			}
 		}
-	}
-	a.t.Fatalf("run %d has no result", logID)
-	return 0, ""
+		return false
+	})
+	return code, msg
 }
 
 // shop starts an executor with the jobs "quick", "fails" and "long"; the last one runs until it is cancelled.
@@ -132,9 +152,7 @@ func shop(t *testing.T, a *admin) (x *xxljob.Executor, began chan struct{}, stop
 	running.Go(func() { x.Run(ctx) })
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(stop)
-	for len(a.got("/admin/api/registry")) == 0 { // it runs
-		time.Sleep(time.Millisecond)
-	}
+	a.await("registration", func() bool { return len(a.got("/admin/api/registry")) > 0 })
 	return x, began, stop
 }
 
@@ -159,9 +177,7 @@ func trigger(job int, handler string, logID int64, strategy string) string {
 func TestExecutor_Registration(t *testing.T) {
 	a := newAdmin(t)
 	_, _, stop := shop(t, a)
-	for len(a.got("/admin/api/registry")) < 3 { // and again and again
-		time.Sleep(time.Millisecond)
-	}
+	a.await("repeated registration", func() bool { return len(a.got("/admin/api/registry")) >= 3 })
 	want := `{"registryGroup":"EXECUTOR","registryKey":"seckill","registryValue":"http://here:1/xxl"}`
 	if got := a.got("/admin/api/registry")[0]; got != want {
 		t.Errorf("registered %s, want %s", got, want)
@@ -172,97 +188,12 @@ func TestExecutor_Registration(t *testing.T) {
 	}
 }
 
-func TestExecutor_Run(t *testing.T) {
-	a := newAdmin(t)
-	x, _, _ := shop(t, a)
-	for id, tt := range []struct {
-		handler string
-		code    int
-		msg     string
-	}{{"quick", 200, "3 done"}, {"fails", 500, "1 done; no database"}} {
-		if answer := ask(t, x, "run", trigger(id, tt.handler, int64(id), "SERIAL_EXECUTION")); answer["code"] != 200.0 {
-			t.Errorf("run: %v", answer)
-		}
-		if code, msg := a.result(int64(id)); code != tt.code || msg != tt.msg {
-			t.Errorf("%s: %d %q, want %d %q", tt.handler, code, msg, tt.code, tt.msg)
-		}
-	}
-	answer := ask(t, x, "log", `{"logDateTim":1234,"logId":1,"fromLineNum":2}`)
-	for _, field := range []string{"content", "data"} { // of version 2 and of version 3
-		part, _ := answer[field].(map[string]any)
-		if part["isEnd"] != true || part["toLineNum"] != 2.0 || !strings.Contains(fmt.Sprint(part["logContent"]), "no database") {
-			t.Errorf("%s: %v", field, answer)
-		}
-	}
-	for body, why := range map[string]string{
-		trigger(9, "nowhere", 9, ""):                                         "no job handler",
-		strings.Replace(trigger(9, "quick", 9, ""), "BEAN", "GLUE_SHELL", 1): "glue type",
-	} {
-		if answer := ask(t, x, "run", body); answer["code"] != 500.0 || !strings.Contains(fmt.Sprint(answer["msg"]), why) {
-			t.Errorf("%v, want a refusal for its %s", answer, why)
-		}
-	}
-}
-
-func TestExecutor_BlockStrategiesAndKill(t *testing.T) {
-	a := newAdmin(t)
-	x, began, _ := shop(t, a)
-	code := func(path, body string) any { t.Helper(); return ask(t, x, path, body)["code"] }
-	check := func(what string, got, want any) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
-	}
-	check("an idle job", code("idleBeat", `{"jobId":7}`), 200.0)
-	check("a first run", code("run", trigger(7, "long", 1, "")), 200.0)
-	<-began
-	check("a busy job", code("idleBeat", `{"jobId":7}`), 500.0)
-	check("a later trigger, discarded", code("run", trigger(7, "long", 2, "DISCARD_LATER")), 500.0)
-	check("a later trigger, queued", code("run", trigger(7, "long", 3, "SERIAL_EXECUTION")), 200.0)
-	check("a later trigger that covers", code("run", trigger(7, "long", 4, "COVER_EARLY")), 200.0)
-	<-began // run 4
-	for _, id := range []int64{1, 3} {
-		if code, msg := a.result(id); code != 500 || !strings.Contains(msg, "covered") {
-			t.Errorf("run %d: %d %q, want it covered", id, code, msg)
-		}
-	}
-	check("kill", code("kill", `{"jobId":7}`), 200.0)
-	if code, msg := a.result(4); code != 500 || !strings.Contains(msg, "killed") {
-		t.Errorf("a killed run: %d %q", code, msg)
-	}
-	check("kill what does not run", code("kill", `{"jobId":8}`), 200.0)
-	check("a run with a time limit", code("run", strings.Replace(trigger(6, "long", 5, ""), `Timeout":0`, `Timeout":1`, 1)), 200.0)
-	<-began
-	if code, msg := a.result(5); code != 500 || !strings.Contains(msg, "within 1 s") {
-		t.Errorf("a run that took too long: %d %q", code, msg)
-	}
-}
-
-func TestExecutor_StopCancelsAndReports(t *testing.T) {
-	a := newAdmin(t)
-	x, began, stop := shop(t, a)
-	ask(t, x, "run", trigger(7, "long", 1, ""))
-	<-began
-	stop()
-	if code, _ := a.result(1); code != 500 {
-		t.Errorf("the run that was broken off has code %d", code)
-	}
-	for _, path := range []string{"beat", "run"} {
-		if answer := ask(t, x, path, trigger(7, "quick", 2, "")); answer["code"] != 500.0 {
-			t.Errorf("%s after the end: %v", path, answer)
-		}
-	}
-}
-
 func TestExecutor_ResultsWaitForServer(t *testing.T) {
 	a := newAdmin(t)
 	x, _, _ := shop(t, a)
 	a.answer(500)
 	ask(t, x, "run", trigger(1, "quick", 1, ""))
-	for len(a.answered("/admin/api/callback", 500)) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	a.await("refused callback", func() bool { return len(a.answered("/admin/api/callback", 500)) > 0 })
 	a.answer(200)
 	if code, _ := a.result(1); code != 200 {
 		t.Errorf("code %d", code)
