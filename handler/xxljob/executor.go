@@ -84,7 +84,7 @@ func (x *Executor) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	x.setContext(nil) // no job starts any more
+	x.setContext(nil) //nolint:staticcheck // without a context, no job starts any more
 	x.running.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()

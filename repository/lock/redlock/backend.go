@@ -90,7 +90,7 @@ func (g *grant) try(ctx context.Context, h *lockcore.Hold) error {
 
 // votes counts the servers that answered that the lock belongs to another or is gone, and those that did not answer.
 func votes(err error) (refused, failed int) {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree of errors itself
 	case *redsync.RedisError:
 		return 0, 1
 	case *redsync.ErrNodeTaken:
@@ -104,7 +104,7 @@ func votes(err error) (refused, failed int) {
 		}
 		return refused, failed
 	}
-	if err == redsync.ErrLockAlreadyExpired {
+	if errors.Is(err, redsync.ErrLockAlreadyExpired) {
 		return 1, 0
 	}
 	return 0, 0
@@ -131,8 +131,7 @@ func (g *grant) Renew(ctx context.Context, deadline time.Time) (time.Time, error
 func (g *grant) SetDepth(ctx context.Context, _ int, deadline time.Time) error {
 	limited, cancel := g.limit(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	//lint:ignore SA1019 Until, its replacement, does not ask the servers
-	ok, err := g.mutex.ValidContext(limited)
+	ok, err := g.mutex.ValidContext(limited) //nolint:staticcheck // its replacement, Until, does not ask the servers
 	if ended := lockcore.Ended(ctx); ended != nil {
 		return ended
 	}
