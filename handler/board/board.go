@@ -20,18 +20,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config is what a Board needs. Metrics, Instance, Vouchers and Log are required.
+// Config is what a Board needs. Fields without a default are required.
 type Config struct {
 	Metrics  prometheus.Gatherer // figures.go lists the metrics that the board reads
 	Instance string              // name of this instance among all that serve the shop
 	Vouchers VoucherLister
-	Registry Registry // nil: the board shows no other instances
+	Registry Registry
 	Log      *slog.Logger
 
-	MaxViewers int           // more are refused; default 500
-	Every      time.Duration // between two updates; default 250 ms
-	// WriteTimeout bounds one write to a viewer, and so how long a stream can outlive Close. Default 5 s.
-	WriteTimeout time.Duration
+	MaxViewers   int           // more are refused; default 500
+	Every        time.Duration // between two updates; default 250 ms
+	WriteTimeout time.Duration // of one frame to a viewer, and so of a stream after Close; default 5 s
 }
 
 const (
@@ -42,13 +41,13 @@ const (
 // Board collects and streams. Run it; Close ends its streams.
 type Board struct {
 	cfg    Config
-	hub    *hub
 	events timeline
 	poller poller
 
 	mu        sync.Mutex // guards the state as of the last update
-	at        int64      // milliseconds since the board began
-	sentAt    int64      // when the last frame was published
+	hub       hub
+	at        int64 // milliseconds since the board began
+	sentAt    int64 // when the last frame was published
 	figures   figures
 	view      shopView // as of the last poll
 	sentView  shopView // as of the last update
@@ -62,7 +61,7 @@ func New(cfg Config) *Board {
 	cfg.MaxViewers = cmp.Or(cfg.MaxViewers, 500)
 	cfg.Every = cmp.Or(cfg.Every, 250*time.Millisecond)
 	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 5*time.Second)
-	b := &Board{cfg: cfg, hub: newHub(rand.Text()[:8], cfg.MaxViewers)}
+	b := &Board{cfg: cfg, hub: hub{run: rand.Text()[:8], viewers: map[chan []byte]bool{}}}
 	b.events.began = time.Now()
 	b.events.add(Started, cfg.Instance)
 	b.view = shopView{vouchers: []voucherView{}, instances: []instanceView{}}
@@ -82,7 +81,7 @@ func (b *Board) Run(ctx context.Context) {
 	defer polling.Wait()
 	for {
 		pace := idlePace
-		if b.hub.viewers() > 0 {
+		if b.watched() {
 			pace = b.cfg.Every
 		}
 		select {
@@ -97,6 +96,8 @@ func (b *Board) Run(ctx context.Context) {
 // Close publishes a last update, ends all streams and refuses new ones. It does not wait for the streams.
 func (b *Board) Close() {
 	b.update()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.hub.close()
 }
 
@@ -122,7 +123,7 @@ func (b *Board) update() {
 	b.at, b.figures = b.events.now(), readFigures(metrics)
 	b.latencies.measure(b.at, metrics, b.figures)
 	b.view.addFigures(b.figures)
-	b.figures["viewers"] = int64(b.hub.viewers())
+	b.figures["viewers"] = int64(len(b.hub.viewers))
 	b.events.addChanges(before, b.figures)
 	b.history.add(b.at, b.figures)
 	if frame := b.change(before); frame != nil {
@@ -171,19 +172,17 @@ func (b *Board) change(before figures) []byte {
 
 // Snapshot returns the whole state of the board as a JSON document.
 func (b *Board) Snapshot() []byte {
-	snapshot, _ := b.snapshot()
-	return snapshot
-}
-
-// snapshot also returns the number of the last frame that the snapshot includes.
-func (b *Board) snapshot() (snapshot []byte, frame int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	frame = b.hub.next - 1
+	return b.snapshot()
+}
+
+// snapshot encodes the state as of the last frame. It requires b.mu.
+func (b *Board) snapshot() []byte {
 	return encode(document{
-		b.cfg.Instance, b.hub.frameID(frame), b.events.began.UTC(), b.at, b.figures,
+		b.cfg.Instance, b.hub.frameID(b.hub.next - 1), b.events.began.UTC(), b.at, b.figures,
 		b.view.vouchers, b.view.instances, b.events.between(0, b.lastEvent), b.history.columns,
-	}), frame
+	})
 }
 
 // encode returns v as JSON on one line. The board's types always encode.

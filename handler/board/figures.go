@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"strconv"
 
 	dto "github.com/prometheus/client_model/go"
 )
@@ -116,14 +115,6 @@ func (f figures) changedSince(before figures) figures {
 		return known && was == value
 	})
 	return changed
-}
-
-// text returns a figure as text; "" has none.
-func (f figures) text(name string) string {
-	if name == "" {
-		return ""
-	}
-	return strconv.FormatInt(f[name], 10)
 }
 
 // answered is the number of requests to place an order that were answered.

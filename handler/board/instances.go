@@ -55,7 +55,7 @@ const (
 
 // instances follows the instances of the shop.
 type instances struct {
-	registry Registry // nil: there is only this one
+	registry Registry
 	own      string
 	events   *timeline
 
@@ -74,9 +74,6 @@ func (p *instances) exchange(ctx context.Context, now report, before []instanceV
 	}
 	p.last, p.sentAt = now, at
 	all := []instanceView{{Name: p.own, Self: true, report: now}}
-	if p.registry == nil {
-		return all, nil
-	}
 	reports, err := p.registry.Report(ctx, p.own, encode(now))
 	if err != nil {
 		return append(all, before[min(1, len(before)):]...), err

@@ -44,7 +44,7 @@ func (p *poller) run(ctx context.Context) {
 			p.board.setView(p.view)
 		}
 		pace := reportPace
-		if p.board.hub.viewers() > 0 {
+		if p.board.watched() {
 			pace = watchedPace
 		}
 		select {
@@ -72,9 +72,6 @@ func (p *poller) poll(ctx context.Context) (err error) {
 
 // leave deregisters this instance, so that the others do not report it as lost.
 func (p *poller) leave(ctx context.Context) {
-	if p.board.cfg.Registry == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := p.board.cfg.Registry.Leave(ctx, p.board.cfg.Instance); err != nil {

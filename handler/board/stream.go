@@ -12,41 +12,53 @@ import (
 // Stream blocks until the viewer leaves, is too slow, or the board is closed. It returns an error only if it sent
 // nothing: ErrFull or ErrClosed.
 func (b *Board) Stream(w http.ResponseWriter, r *http.Request) error {
-	if err := b.hub.join(); err != nil {
+	first, frames, err := b.join(r.Header.Get("Last-Event-ID"))
+	if err != nil {
 		return err
 	}
-	defer b.hub.leave()
+	defer b.leave(frames)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // the server's read timeout is for requests; here it would end the stream
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")  // for nginx
-	parts := [][]byte{[]byte("retry: 1000\n")} // browsers wait a second before they reconnect
-	next, resumed := b.hub.resume(r.Header.Get("Last-Event-ID"))
-	if resumed {
-		parts = append(parts, []byte("\n"))
-	} else {
-		snapshot, frame := b.snapshot()
-		parts = append(parts, fmt.Appendf(nil, "event: snapshot\nid: %s\ndata: %s\n\n", b.hub.frameID(frame), snapshot))
-		next = frame + 1
-	}
-	for b.send(w, control, parts) == nil {
-		var err error
-		if parts, next, err = b.hub.wait(r.Context(), next); err != nil {
-			break
+	w.Header().Set("X-Accel-Buffering", "no") // for nginx
+	for frame, open := first, true; open; {
+		// Without an error in time the connection has taken the frame.
+		if control.SetWriteDeadline(time.Now().Add(b.cfg.WriteTimeout)) != nil {
+			return nil
+		}
+		if _, err := w.Write(frame); err != nil || control.Flush() != nil {
+			return nil
+		}
+		select {
+		case frame, open = <-frames:
+		case <-r.Context().Done():
+			return nil
 		}
 	}
 	return nil
 }
 
-// send writes all parts. It blocks until the connection has taken them, but no longer than the write timeout.
-func (b *Board) send(w http.ResponseWriter, control *http.ResponseController, parts [][]byte) error {
-	if err := control.SetWriteDeadline(time.Now().Add(b.cfg.WriteTimeout)); err != nil {
-		return err
+// join returns what a viewer needs first, and the channel of the frames after it.
+func (b *Board) join(lastID string) (first []byte, frames chan []byte, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	frames, resumed, err := b.hub.join(lastID, b.cfg.MaxViewers)
+	first = []byte("retry: 1000\n") // milliseconds until browsers reconnect
+	if err != nil || resumed {
+		return append(first, '\n'), frames, err
 	}
-	for _, part := range parts {
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-	}
-	return control.Flush()
+	return fmt.Appendf(first, "event: snapshot\nid: %s\ndata: %s\n\n", b.hub.frameID(b.hub.next-1), b.snapshot()), frames, nil
+}
+
+func (b *Board) leave(frames chan []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hub.leave(frames)
+}
+
+// watched reports whether the board has viewers.
+func (b *Board) watched() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.hub.viewers) > 0
 }

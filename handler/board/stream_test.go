@@ -22,6 +22,12 @@ func busyShop(b *Board, d time.Duration) {
 	}
 }
 
+func figureOf(b *Board, name string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.figures[name]
+}
+
 // mustKnow fails unless what a viewer knows is what the board says.
 func mustKnow(t *testing.T, b *Board, got seen) {
 	t.Helper()
@@ -71,7 +77,7 @@ func TestViewersSeeEverythingButForSlowOnes(t *testing.T) {
 				t.Errorf("viewer %d got %d snapshots and %d changes", i, got.Snapshots, got.Changes)
 			}
 		}
-		if n := b.hub.viewers(); n != len(viewers) {
+		if n := int(figureOf(b, "viewers")); n != len(viewers) {
 			t.Errorf("%d viewers are counted, there are %d", n, len(viewers))
 		}
 	})
@@ -155,7 +161,7 @@ func TestCloseEndsStreams(t *testing.T) {
 				t.Errorf("%v after %s", err, time.Since(began))
 			}
 			got := w.read(t, seen{})
-			if mustKnow(t, b, got); got.kinds()[len(got.Events)-1] != Draining || got.Figures["placed"] != b.figures["placed"] {
+			if mustKnow(t, b, got); got.kinds()[len(got.Events)-1] != Draining || got.Figures["placed"] != figureOf(b, "placed") {
 				t.Errorf("the last that happened is missing: %+v", got)
 			}
 		}
@@ -185,11 +191,7 @@ func TestPercentilesAreOfLate(t *testing.T) {
 				if watched {
 					watch(t, b, 0, "")
 				}
-				p50Now := func() int64 {
-					b.mu.Lock()
-					defer b.mu.Unlock()
-					return b.figures["p50"]
-				}
+				p50Now := func() int64 { return figureOf(b, "p50") }
 				time.Sleep(time.Minute + 10*time.Millisecond)
 				for range 3 {
 					metricsOf(b).answered("placed", 100*time.Millisecond)

@@ -3,6 +3,7 @@ package board
 import (
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -129,9 +130,14 @@ var stateEvents = []struct {
 // addChanges adds the events that figures alone tell.
 func (t *timeline) addChanges(before, now figures) {
 	for _, e := range growthEvents {
-		if now[e.counter] > before[e.counter] {
-			t.addRepeated(e.kind, now.text(e.what))
+		if now[e.counter] <= before[e.counter] {
+			continue
 		}
+		what := ""
+		if e.what != "" {
+			what = strconv.FormatInt(now[e.what], 10)
+		}
+		t.addRepeated(e.kind, what)
 	}
 	for _, e := range stateEvents {
 		switch was, is := before[e.gauge] == 1, now[e.gauge] == 1; {

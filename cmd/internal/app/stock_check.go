@@ -33,14 +33,14 @@ const (
 	recentSales = 24 * time.Hour
 )
 
-// repeat reads until ctx ends, at most a hundredth of the time unless that would be too seldom for an alert.
+// repeat reads until ctx ends, at most a twentieth of the time unless that would be too seldom for an alert.
 func (c *stockCheck) repeat(ctx context.Context, pause time.Duration, read func(context.Context) error) {
 	for {
 		start := time.Now()
 		limited, cancel := context.WithTimeout(ctx, checkLimit)
 		err := read(limited)
 		cancel()
-		rest := min(max(pause, 100*time.Since(start)), longestRest)
+		rest := min(max(pause, 20*time.Since(start)), longestRest)
 		if err != nil && ctx.Err() == nil {
 			rest = unitsPause
 			c.checkFailures.Inc()

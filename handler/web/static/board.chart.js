@@ -1,10 +1,10 @@
-// Charts over one common axis of time, on canvas.
+// Charts on canvas, all over the same time axis.
 
 export const span = 120_000 // milliseconds that are shown
 const inset = { left: 6, right: 6, top: 10, bottom: 6 }
 
-// fit makes the canvas as sharp as the screen and returns what to draw with, or nothing while it is not shown.
-function fit(canvas) {
+// prepareCanvas matches the canvas to the screen's resolution. It returns undefined while the canvas is hidden.
+function prepareCanvas(canvas) {
   const { clientWidth: w, clientHeight: h } = canvas
   if (!w || !h) return
   const scale = devicePixelRatio || 1
@@ -18,13 +18,13 @@ function fit(canvas) {
   return { c, w, h, x: (t, now) => inset.left + (w - inset.left - inset.right) * (1 - (now - t) / span) }
 }
 
-// ink reads the colours of the page; they change with its scheme.
-export function ink() {
+// readColours reads the page's colours, which change with its colour scheme.
+export function readColours() {
   const style = getComputedStyle(document.documentElement)
   return name => style.getPropertyValue('--' + name).trim()
 }
 
-// Scales map a value to 0…1. log has its zero at the bottom, so that one a second and ten thousand both can be seen.
+// Scales map a value to 0…1. log starts at 0 and shows both 1 per second and 10,000.
 const scales = {
   linear: max => ({ of: v => v / max, ticks: [max / 2, max] }),
   log: (max, unit = 1) => {
@@ -35,20 +35,20 @@ const scales = {
   },
 }
 
-// nice is the next of 1, 2, 5, 10, 20, …
-function nice(v) {
+// roundUp returns the next of 1, 2, 5, 10, 20, …
+function roundUp(v) {
   const power = 10 ** Math.floor(Math.log10(v))
   return [1, 2, 5, 10].find(n => n * power >= v) * power
 }
 
-// A chart is { canvas, series: [{ value(row), color, fill, own }], scale, unit, floor, label(value) }. A series with a
-// scale of its own is drawn against its own largest value.
-export function draw(chart, rows, now, events, colour) {
-  const view = fit(chart.canvas)
+// drawChart draws { canvas, series: [{ value(row), color, fill, own }], scale, unit, floor, label(value) }. A series with
+// own has a scale of its own.
+export function drawChart(chart, rows, now, events, colour) {
+  const view = prepareCanvas(chart.canvas)
   if (!view) return
   const { c, w, h, x } = view
   const bottom = h - inset.bottom, height = bottom - inset.top
-  const common = scales[chart.scale](nice(Math.max(chart.floor, ...largest(chart.series.filter(s => !s.own), rows))), chart.unit)
+  const common = scales[chart.scale](roundUp(Math.max(chart.floor, ...largest(chart.series.filter(s => !s.own), rows))), chart.unit)
   c.font = `12px ${colour('sans')}`
   c.lineWidth = 1
   c.strokeStyle = colour('line')
@@ -65,15 +65,15 @@ export function draw(chart, rows, now, events, colour) {
     c.setLineDash([])
   }
   for (const s of chart.series) {
-    const scale = s.own ? scales.linear(nice(Math.max(s.floor, ...largest([s], rows)))) : common
-    path(c, rows, s, t => x(t, now), v => bottom - height * Math.min(1, scale.of(v)), bottom, colour(s.color))
+    const scale = s.own ? scales.linear(roundUp(Math.max(s.floor, ...largest([s], rows)))) : common
+    drawSeries(c, rows, s, t => x(t, now), v => bottom - height * Math.min(1, scale.of(v)), bottom, colour(s.color))
   }
   c.fillStyle = colour('soft')
-  for (const tick of common.ticks) written(c, chart.label(tick), inset.left + 2, bottom - height * common.of(tick) + 14, colour('card'))
+  for (const tick of common.ticks) drawLabel(c, chart.label(tick), inset.left + 2, bottom - height * common.of(tick) + 14, colour('card'))
 }
 
-// written is text that lines don't run through.
-function written(c, words, x, y, paper) {
+// drawLabel draws text with an outline in the background colour.
+function drawLabel(c, words, x, y, paper) {
   c.lineWidth = 4
   c.strokeStyle = paper
   c.strokeText(words, x, y)
@@ -91,8 +91,8 @@ function line(c, x1, y1, x2, y2) {
   c.stroke()
 }
 
-// path draws a series, with gaps where there is no value (below zero).
-function path(c, rows, s, x, y, bottom, color) {
+// drawSeries draws a series, with gaps where the value is unknown (below 0).
+function drawSeries(c, rows, s, x, y, bottom, color) {
   c.strokeStyle = c.fillStyle = color
   c.lineWidth = s.own ? 1.5 : 2.5
   c.lineJoin = 'round'
@@ -113,7 +113,7 @@ function path(c, rows, s, x, y, bottom, color) {
     c.stroke()
     run = []
   }
-  // A series that is zero for long is not drawn: a red line along the bottom would alarm for nothing.
+  // A series that stays 0 is not drawn: a red line along the bottom would look like an alarm.
   const values = rows.map(s.value)
   rows.forEach((row, i) => {
     const v = values[i]
@@ -124,9 +124,9 @@ function path(c, rows, s, x, y, bottom, color) {
   c.setLineDash([])
 }
 
-// lane draws the line of events: a mark for each, and words where there is room, the latest first.
-export function lane(canvas, events, now, colour, ago) {
-  const view = fit(canvas)
+// drawTimeline draws a mark for each event, and its text where there is room, the latest first.
+export function drawTimeline(canvas, events, now, colour, ago) {
+  const view = prepareCanvas(canvas)
   if (!view) return
   const { c, w, h, x } = view
   const y = h - 26
@@ -140,7 +140,7 @@ export function lane(canvas, events, now, colour, ago) {
     c.fillText(words, Math.min(Math.max(at - width / 2, 0), w - width), h - 4)
   }
   c.font = `600 15px ${colour('sans')}`
-  const free = [w, w] // where the words of each row may end
+  const free = [w, w] // where text in each row must end
   for (const e of [...events].reverse()) {
     const at = x(e.t, now)
     if (at < inset.left) break
@@ -154,7 +154,7 @@ export function lane(canvas, events, now, colour, ago) {
     const left = Math.min(at, w - width)
     c.lineWidth = 1
     line(c, at, y, at, 20 + row * 20)
-    written(c, e.text, left, 16 + row * 20, colour('card'))
+    drawLabel(c, e.text, left, 16 + row * 20, colour('card'))
     free[row] = left - 16
   }
 }

@@ -1,9 +1,9 @@
-// The stream of the board, by fetch: unlike EventSource it can carry a token, and tells why it was refused.
+// Reads the board's event stream with fetch: unlike EventSource it can send a token and sees why it is refused.
 
-const silence = 5000 // the shop speaks every second
+const silence = 5000 // milliseconds; the shop sends at least one message a second
 
-// feed calls onMessage(type, data) for each message and onLink('live' | 'lost' | 'full' | 'token' | 'off') when that
-// changes, and goes on for as long as the page is there. The function that it returns starts anew, with another token.
+// feed calls onMessage(type, data) for each message, and onLink('live' | 'lost' | 'full' | 'token' | 'off') with the state
+// of the connection. It reconnects as long as the page is open. It returns a function that reconnects at once.
 export function feed(url, { token, onMessage, onLink }) {
   let lastID = '', failures = 0, current, timer
 
@@ -23,11 +23,11 @@ export function feed(url, { token, onMessage, onLink }) {
         if (abort === current) onLink({ 401: 'token', 403: 'token', 404: 'off', 503: 'full' }[answer.status] ?? 'lost')
         if ([401, 403, 404].includes(answer.status)) return
       }
-    } catch { /* broken, silent, or replaced by a newer one */ }
+    } catch { /* broken, silent, or replaced by a newer connection */ }
     if (abort !== current) return
     if (!wait) onLink('lost')
     failures++
-    // Everybody comes back when an instance goes, but not at the same moment.
+    // Random, so that viewers of an instance that restarts do not all reconnect at the same moment.
     timer = setTimeout(connect, Math.max(wait, Math.min(250 * 2 ** failures, 8000)) * (0.75 + Math.random() / 2))
   }
 

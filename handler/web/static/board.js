@@ -1,21 +1,21 @@
-// The live board: what the shop does right now, for the wall during a sale or a drill.
+// The live board: what the shop does right now.
 
-import { draw, ink, lane, span } from './board.chart.js'
+import { drawChart, drawTimeline, readColours, span } from './board.chart.js'
 import { feed } from './board.feed.js'
-import { colourOf, texts } from './board.text.js'
+import { eventColour, texts } from './board.text.js'
 import { byId, el, text } from './dom.js'
 import { i18n } from './i18n.js'
 import { ofTab } from './store.js'
 
 const { t, onchange, locale } = i18n(texts)
-const calm = matchMedia('(prefers-reduced-motion: reduce)')
-const step = 500 // milliseconds between two points of a curve
+const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)')
+const step = 500 // milliseconds between two rows
 
-let board // the state as the shop tells it; undefined before the first snapshot
-let rows = [] // points of the curves: { t, dt, …figures }, of counters by how much they grew in dt
-let point // the figures when the last point was taken
+let board // the state from the shop; undefined before the first snapshot
+let rows = [] // for the charts: { t, dt, …figures }; counters by how much they grew in dt
+let lastRow // the figures at the last row
 let recent = [] // [t, figures] of the last second, for rates
-let skew = -Infinity // the board's time minus this page's
+let clockOffset = -Infinity // the board's time minus this page's
 
 const counters = [
   'placed', 'replayed', 'sold_out', 'already_ordered', 'in_progress', 'outside', 'mistaken', 'busy', 'unavailable', 'unknown',
@@ -24,7 +24,7 @@ const counters = [
 const answers = counters.slice(0, 10)
 const sum = (of, names) => names.reduce((all, name) => all + of[name], 0)
 
-// Numbers for people.
+// Numbers as text.
 
 const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
 const count = n => (n < 0 ? '–' : number(n, n < 10 && n % 1 ? 1 : 0))
@@ -37,7 +37,7 @@ function time(us) {
 const clock = ms => new Date(ms).toLocaleTimeString(locale(), { hourCycle: 'h23' })
 const eventText = e => t('e:' + e.kind, { what: e.what ?? '' })
 
-// Charts. The legend has the value of the moment: it says in words what the curve shows.
+// Charts. Each legend shows the current values.
 
 const rate = (...names) => row => (1000 * sum(row, names)) / row.dt
 const charts = [
@@ -75,14 +75,14 @@ const charts = [
   ] },
 ]
 
-function build() {
+function createCharts() {
   for (const chart of charts) {
     chart.canvas = el('canvas', { 'aria-hidden': 'true' })
     const legend = el('ul', { role: 'list' })
     for (const s of chart.series) {
       s.out = el('b', { class: 'number' }, '–')
-      s.words = el('span')
-      legend.append(el('li', { class: s.color }, s.words, ' ', s.out))
+      s.caption = el('span')
+      legend.append(el('li', { class: s.color }, s.caption, ' ', s.out))
     }
     chart.title = el('h2')
     byId('charts').append(el('figure', { class: 'card' }, el('figcaption', {}, chart.title, legend), chart.canvas))
@@ -92,22 +92,22 @@ function build() {
 
 const tiles = ['orders', 'orderRate', 'askRate', 'p99']
 
-function words() {
+function showTexts() {
   for (const chart of charts) {
     text(chart.title, t(chart.name))
-    for (const s of chart.series) text(s.words, t(s.name))
+    for (const s of chart.series) text(s.caption, t(s.name))
   }
   tiles.forEach((name, i) => text(byId('tiles').children[i].firstChild, t(name)))
-  if (board) everything()
+  if (board) showLists()
 }
 
-// What comes from the shop.
+// Messages from the shop.
 
-function snapshot(data) {
+function applySnapshot(data) {
   board = data
-  skew = -Infinity
+  clockOffset = -Infinity
   recent = []
-  point = { ...data.figures, t: data.t }
+  lastRow = { ...data.figures, t: data.t }
   const h = data.history
   rows = h.t.map((at, i) => {
     const row = { t: at, dt: i ? at - h.t[i - 1] : step }
@@ -116,7 +116,7 @@ function snapshot(data) {
   }).slice(1)
 }
 
-function change(data) {
+function applyChange(data) {
   Object.assign(board.figures, data.figures)
   board.t = data.t
   if (data.vouchers) board.vouchers = data.vouchers
@@ -125,34 +125,34 @@ function change(data) {
 }
 
 function onMessage(type, data) {
-  if (type === 'snapshot') snapshot(data)
+  if (type === 'snapshot') applySnapshot(data)
   else if (!board) return
-  else change(data)
-  skew = Math.max(skew - 1, board.t - performance.now())
+  else applyChange(data)
+  clockOffset = Math.max(clockOffset - 1, board.t - performance.now())
   const f = board.figures
   recent.push([board.t, { ...f }])
   while (recent.length > 2 && recent[1][0] < board.t - 1000) recent.shift()
-  if (board.t - point.t >= step) {
-    const row = { ...f, t: board.t, dt: board.t - point.t }
-    for (const name of counters) row[name] -= point[name]
+  if (board.t - lastRow.t >= step) {
+    const row = { ...f, t: board.t, dt: board.t - lastRow.t }
+    for (const name of counters) row[name] -= lastRow[name]
     rows.push(row)
-    point = { ...f, t: board.t }
+    lastRow = { ...f, t: board.t }
     while (rows[0].t < board.t - span - step) rows.shift()
   }
-  if (data.vouchers) vouchers()
-  if (data.instances) instances()
-  if (data.events) events()
+  if (data.vouchers) showVouchers()
+  if (data.instances) showInstances()
+  if (data.events) showEvents()
 }
 
-const now = () => Math.max(board.t, Math.min(board.t + 2000, performance.now() + skew))
+const now = () => Math.max(board.t, Math.min(board.t + 2000, performance.now() + clockOffset))
 
-// What is shown.
+// The page.
 
-function everything() {
-  vouchers()
-  instances()
+function showLists() {
+  showVouchers()
+  showInstances()
   byId('events').replaceChildren()
-  events()
+  showEvents()
 }
 
 function perSecond(names) {
@@ -160,7 +160,7 @@ function perSecond(names) {
   return to > from ? (1000 * (sum(after, names) - sum(before, names))) / (to - from) : 0
 }
 
-function numbers() {
+function showNumbers() {
   const f = board.figures, v = board.vouchers[0]
   const others = board.instances.filter(i => !i.self && !i.lost)
   const more = name => others.reduce((all, i) => all + i[name], 0)
@@ -174,7 +174,7 @@ function numbers() {
   const last = rows.at(-1)
   if (last) for (const c of charts) for (const s of c.series) text(s.out, (s.show ?? c.label)(s.value(last)))
   text(byId('clock'), clock(Date.parse(board.started_at) + now()))
-  health(f)
+  showHealth(f)
 }
 
 function chips(parent, list) {
@@ -185,7 +185,7 @@ function chips(parent, list) {
   })
 }
 
-function health(f) {
+function showHealth(f) {
   const away = (name, is, what = 'away') => [`${t(name)}: ${t(is ? what : 'ok')}`, is ? 'bad' : 'good']
   const ids = f.worker < 0 ? count(f.ids_left) : `${t('worker')} ${f.worker}`
   const ahead = f.ahead > 0 ? ` +${number(f.ahead)} ms` : ''
@@ -195,71 +195,71 @@ function health(f) {
   ])
 }
 
-function vouchers() {
+function showVouchers() {
   const v = board.vouchers[0]
   text(byId('title'), v ? v.title : t('nothing'))
   text(byId('state'), v ? t(v.state) : '')
   byId('state').dataset.level = { 'on-sale': 'good', 'sold-out': 'bad', coming: 'warn' }[v?.state] ?? ''
   text(byId('of'), v ? t('left', { n: v.total }) : '')
-  table('vouchers', ['title', 'state', 'stock', 'total', 'orders'], board.vouchers.map(v => [
+  fillTable('vouchers', ['title', 'state', 'stock', 'total', 'orders'], board.vouchers.map(v => [
     v.title, t(v.state), count(v.stock), count(v.total), count(v.total - v.stock),
   ]))
 }
 
-function instances() {
+function showInstances() {
   const n = board.instances.length
   text(byId('instance'), n > 1 ? t('many', { n, name: board.instance }) : board.instance)
-  table('instances', ['instance', 'state', 'orderRate', 'askRate', 'p99', 'queue', 'worker', 'ahead'], board.instances.map(i => {
+  fillTable('instances', ['instance', 'state', 'orderRate', 'askRate', 'p99', 'queue', 'worker', 'ahead'], board.instances.map(i => {
     const of = (name, show = count) => show(i.lost ? -1 : i[name] ?? -1)
     return [i.name, t(i.lost ? 'gone' : i.self ? 'here' : 'serving'), of('order_rate'), of('answer_rate'), of('p99', time), of('queue'), of('worker'), of('ahead')]
   }))
 }
 
-function events() {
+function showEvents() {
   board.events = board.events.slice(-100)
   const list = byId('events'), last = +(list.firstChild?.dataset.n ?? 0)
   for (const e of board.events.slice(-12)) {
-    if (e.n > last) { // only what is new, or a screen reader would begin again
-      list.prepend(el('li', { class: colourOf(e.kind), 'data-n': e.n },
+    if (e.n > last) { // only new ones, or a screen reader would read all again
+      list.prepend(el('li', { class: eventColour(e.kind), 'data-n': e.n },
         el('time', {}, clock(Date.parse(board.started_at) + e.t)), ' ', el('span', {}, eventText(e))))
     }
   }
   while (list.children.length > 12) list.lastChild.remove()
 }
 
-function table(id, head, body) {
+function fillTable(id, head, body) {
   const [thead, tbody] = byId(id).children
   thead.replaceChildren(el('tr', {}, ...head.map(name => el('th', { scope: 'col' }, t(name)))))
   tbody.replaceChildren(...body.map(cells => el('tr', {}, ...cells.map((cell, i) => el(i ? 'td' : 'th', i ? { class: 'number' } : { scope: 'row' }, cell)))))
 }
 
-function figures() {
+function showFigures() {
   if (!document.querySelector('details').open) return
   byId('figures').tBodies[0].replaceChildren(...Object.entries(board.figures).map(([name, value]) =>
     el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'number' }, number(value)))))
 }
 
-// Ten times a second, or once for those who want less motion: digits that change faster nobody reads.
+// Draws ten times a second, or once a second for readers who prefer reduced motion.
 
 let painted = 0, listed = 0
 
 function paint(at) {
   requestAnimationFrame(paint)
-  if (!board || at - painted < (calm.matches ? 1000 : 100)) return
+  if (!board || at - painted < (reducedMotion.matches ? 1000 : 100)) return
   painted = at
-  numbers()
-  const colour = ink(), moment = now()
-  const marks = board.events.filter(e => e.t > moment - span).map(e => ({ t: e.t, colour: colourOf(e.kind), text: eventText(e) }))
-  for (const chart of charts) draw(chart, rows, moment, marks, colour)
-  lane(byId('lane'), marks, moment, colour, s => (s ? t('ago', { s }) : t('now')))
+  showNumbers()
+  const colour = readColours(), moment = now()
+  const marks = board.events.filter(e => e.t > moment - span).map(e => ({ t: e.t, colour: eventColour(e.kind), text: eventText(e) }))
+  for (const chart of charts) drawChart(chart, rows, moment, marks, colour)
+  drawTimeline(byId('timeline'), marks, moment, colour, s => (s ? t('ago', { s }) : t('now')))
   if (at - listed < 1000) return
   listed = at
-  figures()
+  showFigures()
 }
 
-build()
-words()
-onchange(words)
+createCharts()
+showTexts()
+onchange(showTexts)
 
 const tokenKey = 'seckill.board.token'
 const restart = feed('/api/v1/board/stream', {

@@ -1,10 +1,10 @@
-// The texts of the board. What begins with "e:" is a kind of event, with "f:" a figure.
+// The texts of the board. Keys that begin with "e:" are kinds of events.
 
 export const texts = {
   en: {
     pageTitle: 'Live board · Seckill', skip: 'Skip to the board', brand: 'Live board', health: 'Health', pages: 'Pages',
     needToken: 'This board is for admins. Paste an admin’s token.', watch: 'Watch',
-    lane: 'What happened', events: 'Events', instances: 'Instances', vouchers: 'Vouchers', all: 'All figures as a table',
+    timeline: 'What happened', events: 'Events', instances: 'Instances', vouchers: 'Vouchers', all: 'All figures as a table',
     live: 'live', lost: 'connecting …', full: 'too many viewers', token: 'token needed', off: 'no board here',
     left: 'of {n} left', nothing: 'Nothing is on sale', now: 'now', ago: '−{s} s',
     coming: 'coming', 'on-sale': 'on sale', 'sold-out': 'sold out', ended: 'ended',
@@ -21,15 +21,15 @@ export const texts = {
     'e:on-sale-again': 'on sale again: {what}', 'e:sale-ended': 'sale ended: {what}',
     'e:lock-breaker-opened': 'lock away: breaker opened', 'e:lock-breaker-closed': 'lock back: breaker closed', 'e:locks-lost': 'locks were lost',
     'e:queue-full': 'queue full', 'e:outcomes-unknown': 'outcomes unknown', 'e:relay-paused': 'broker away: relay paused',
-    'e:relay-resumed': 'broker back', 'e:event-given-up': 'event given up: {what}', 'e:database-away': 'database away', 'e:database-back': 'database back',
+    'e:relay-resumed': 'broker back', 'e:event-given-up': 'events given up: {what}', 'e:database-away': 'database away', 'e:database-back': 'database back',
     'e:ids-away': 'store of ids away', 'e:ids-back': 'store of ids back', 'e:lease-acquired': 'worker id {what} leased', 'e:lease-lost': 'worker id lost',
-    'e:clock-back': 'clock went back by {what}', 'e:worker-switched': 'backup worker {what} in use',
+    'e:clock-back': 'clock went back by {what} ms', 'e:worker-switched': 'backup worker {what} in use',
     'e:instance-came': '{what} came', 'e:instance-went': '{what} went', 'e:instance-lost': '{what} is lost', 'e:mark': '{what}',
   },
   zh: {
     pageTitle: '实时看板 · 秒杀', skip: '跳到看板', brand: '实时看板', health: '健康状态', pages: '页面',
     needToken: '此看板仅限管理员，请粘贴管理员令牌。', watch: '查看',
-    lane: '发生了什么', events: '事件', instances: '实例', vouchers: '优惠券', all: '全部数据（表格）',
+    timeline: '发生了什么', events: '事件', instances: '实例', vouchers: '优惠券', all: '全部数据（表格）',
     live: '实时', lost: '连接中…', full: '观看人数已满', token: '需要令牌', off: '没有看板',
     left: '剩余，共 {n} 件', nothing: '暂无秒杀', now: '现在', ago: '−{s} 秒',
     coming: '即将开始', 'on-sale': '秒杀中', 'sold-out': '已售罄', ended: '已结束',
@@ -45,20 +45,20 @@ export const texts = {
     'e:on-sale-again': '重新开售：{what}', 'e:sale-ended': '结束：{what}',
     'e:lock-breaker-opened': '锁失联：熔断打开', 'e:lock-breaker-closed': '锁恢复：熔断关闭', 'e:locks-lost': '锁丢失',
     'e:queue-full': '队列已满', 'e:outcomes-unknown': '结果不明', 'e:relay-paused': '消息队列失联：中继暂停',
-    'e:relay-resumed': '消息队列恢复', 'e:event-given-up': '放弃事件：{what}', 'e:database-away': '数据库失联', 'e:database-back': '数据库恢复',
+    'e:relay-resumed': '消息队列恢复', 'e:event-given-up': '累计放弃事件：{what}', 'e:database-away': '数据库失联', 'e:database-back': '数据库恢复',
     'e:ids-away': 'ID 存储失联', 'e:ids-back': 'ID 存储恢复', 'e:lease-acquired': '租得 worker {what}', 'e:lease-lost': 'worker 丢失',
-    'e:clock-back': '时钟回拨 {what}', 'e:worker-switched': '启用备用 worker {what}',
+    'e:clock-back': '时钟回拨 {what} 毫秒', 'e:worker-switched': '启用备用 worker {what}',
     'e:instance-came': '{what} 上线', 'e:instance-went': '{what} 下线', 'e:instance-lost': '{what} 失联', 'e:mark': '{what}',
   },
 }
 
 const good = ['sale-opened', 'on-sale-again', 'lock-breaker-closed', 'relay-resumed', 'database-back', 'ids-back', 'instance-came']
 const bad = ['lock-breaker-opened', 'locks-lost', 'relay-paused', 'event-given-up', 'database-away', 'ids-away', 'lease-lost', 'instance-lost', 'outcomes-unknown', 'queue-full']
-const odd = ['sold-out', 'clock-back', 'worker-switched', 'instance-went', 'draining']
+const notable = ['sold-out', 'clock-back', 'worker-switched', 'instance-went', 'draining']
 
-// colourOf is the colour of a kind of event.
-export function colourOf(kind) {
+// eventColour returns the colour of a kind of event.
+export function eventColour(kind) {
   if (good.includes(kind)) return 'good'
   if (bad.includes(kind)) return 'accent'
-  return odd.includes(kind) ? 'warn' : kind === 'mark' ? 's5' : 's2'
+  return notable.includes(kind) ? 'warn' : kind === 'mark' ? 's5' : 's2'
 }
