@@ -40,12 +40,12 @@ var (
 	created = as("application/json", "Location", "/api/v1/orders/77")
 )
 
-// The transport is of use only if it complains about what it is there to find.
-func TestTransport(t *testing.T) {
+// The transport is of use only if it reports   about what it is there to find.
+func TestTransport_Reports(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, path, body string
 		answer             canned
-		complains          string
+		reports            string
 	}{
 		"a good order":            {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, created, order}, ""},
 		"a good refusal":          {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{409, problem, soldOut}, ""},
@@ -54,19 +54,19 @@ func TestTransport(t *testing.T) {
 		"an unknown field":        {"POST", "/api/v1/orders", `{"voucher_id":"7","qty":1}`, canned{201, created, order}, "does not allow the request"},
 		"a body that is not JSON": {"POST", "/api/v1/orders", `{`, canned{201, created, order}, "does not allow the request"},
 		"no body":                 {"POST", "/api/v1/orders", "", canned{201, created, order}, "does not allow the request"},
-		"a status of its own":     {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{418, problem, soldOut}, "status is not supported"},
+		"an undescribed status":   {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{418, problem, soldOut}, "status is not supported"},
 		"no Location":             {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, as("application/json"), order}, "Location"},
 		"no Retry-After":          {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{503, problem, busy}, "Retry-After"},
 		"Retry-After in words":    {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{503, as("application/problem+json", "Retry-After", "soon"), busy}, "Retry-After"},
 		"a field too many":        {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, created, strings.Replace(order, "{", `{"secret":1,`, 1)}, "doesn't match schema"},
 		"a field too few":         {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, created, strings.Replace(order, `"status":"pending",`, "", 1)}, "doesn't match schema"},
 		"an id as a number":       {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, created, strings.Replace(order, `"77"`, `77`, 1)}, "doesn't match schema"},
-		"a time that is none":     {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, created, strings.Replace(order, `T00:00:00Z`, ``, 1)}, "doesn't match schema"},
-		"a code of its own":       {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{409, problem, strings.Replace(soldOut, "sold-out", "gone", 1)}, "doesn't match schema"},
+		"an invalid time":         {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{201, created, strings.Replace(order, `T00:00:00Z`, ``, 1)}, "doesn't match schema"},
+		"an undescribed code":     {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{409, problem, strings.Replace(soldOut, "sold-out", "gone", 1)}, "doesn't match schema"},
 		"an error in plain JSON":  {"POST", "/api/v1/orders", `{"voucher_id":"7"}`, canned{409, as("application/json"), soldOut}, "Content-Type"},
 		"an error in plain text":  {"GET", "/api/v1/nothing", "", canned{404, as("text/plain"), "404 page not found"}, `an error of type "text/plain"`},
 		"an unknown path":         {"GET", "/api/v1/nothing", "", canned{404, problem, strings.Replace(soldOut, "sold-out", "not-found", 1)}, ""},
-		"an unknown path served":  {"GET", "/api/v1/nothing", "", canned{200, created, "{}"}, "does not know this operation"},
+		"an unknown path served":  {"GET", "/api/v1/nothing", "", canned{200, created, "{}"}, "does not have this operation"},
 		"an unknown method":       {"PUT", "/api/v1/orders", "", canned{405, as("application/problem+json", "Allow", "GET, POST"), strings.Replace(soldOut, "sold-out", "method-not-allowed", 1)}, ""},
 		"405 without Allow":       {"PUT", "/api/v1/orders", "", canned{405, problem, soldOut}, "405 without Allow"},
 		"an unknown page":         {"GET", "/nothing", "", canned{404, as("text/plain"), "404"}, ""},
@@ -76,8 +76,8 @@ func TestTransport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		complaint := ""
-		transport := &transport{description: description, base: c.answer, report: func(err error) { complaint += err.Error() }}
+		reported := ""
+		transport := &transport{description: description, base: c.answer, report: func(err error) { reported += err.Error() }}
 		r, err := http.NewRequestWithContext(t.Context(), c.method, "http://shop"+c.path, strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
@@ -92,8 +92,8 @@ func TestTransport(t *testing.T) {
 		if body, err := io.ReadAll(resp.Body); string(body) != c.answer.body || err != nil {
 			t.Errorf("%s: the caller got %q %v", name, body, err)
 		}
-		if (c.complains == "") != (complaint == "") || !strings.Contains(complaint, c.complains) {
-			t.Errorf("%s: complaint %q, want %q", name, complaint, c.complains)
+		if (c.reports == "") != (reported == "") || !strings.Contains(reported, c.reports) {
+			t.Errorf("%s: reported %q, want %q", name, reported, c.reports)
 		}
 	}
 }
