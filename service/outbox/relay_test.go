@@ -24,18 +24,18 @@ func TestRelay_ClaimsWhenWokenAndEveryTwoSeconds(t *testing.T) {
 		store, broker := &memory{}, &script{}
 		r := outbox.NewRelay(outbox.Config{Store: store, Broker: broker})
 		defer start(r)()
-		synctest.Wait() // it has looked once and waits
+		synctest.Wait() // the relay has found nothing and waits
 
 		time.Sleep(300 * time.Millisecond)
 		store.add(1)
 		r.Wake()
 		synctest.Wait()
 		if store.row(1).state != "sent" {
-			t.Error("a relay that was woken has not sent the event at the same moment")
+			t.Error("a relay that was woken has not sent the event at once")
 		}
 
 		committed := time.Now()
-		store.add(2) // and the wake-up is lost
+		store.add(2) // its wake-up is lost
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if at := broker.published(2); len(at) != 1 || at[0].Sub(committed) != 2*time.Second {
@@ -136,11 +136,11 @@ func TestRelay_UnavailableBrokerCostsNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		var mu sync.Mutex
-		away := true
+		unavailable := true
 		broker := &script{answer: func(context.Context, outbox.Event) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if away {
+			if unavailable {
 				return outbox.ErrUnavailable
 			}
 			return nil
@@ -151,11 +151,11 @@ func TestRelay_UnavailableBrokerCostsNoAttempts(t *testing.T) {
 		r := outbox.NewRelay(outbox.Config{Store: store, Broker: broker})
 		defer start(r)()
 		for range 3600 {
-			r.Wake() // orders go on, and so do their wake-ups
+			r.Wake() // orders continue, and so do their wake-ups
 			time.Sleep(time.Second)
 		}
 		if n := broker.count(); n < 3600/5 || n > 3*3600/5 {
-			t.Errorf("the broker was asked %d times in an hour, want every 2.5 to 5 s", n)
+			t.Errorf("the broker was tried %d times in an hour, want every 2.5 to 5 s", n)
 		}
 		for _, r := range store.rows {
 			if r.attempts != 0 {
@@ -163,7 +163,7 @@ func TestRelay_UnavailableBrokerCostsNoAttempts(t *testing.T) {
 			}
 		}
 		mu.Lock()
-		away = false
+		unavailable = false
 		mu.Unlock()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -265,7 +265,7 @@ func TestRelay_RescueTakesOverdueEvents(t *testing.T) {
 		store, broker := &memory{}, &script{}
 		store.add(1, 2)
 		store.rows[1].attempts = 3
-		r := outbox.NewRelay(outbox.Config{Store: store, Broker: broker}) // and nobody runs it
+		r := outbox.NewRelay(outbox.Config{Store: store, Broker: broker}) // Run is not called
 		rescue := func(want int) {
 			t.Helper()
 			if o, err := r.Rescue(t.Context()); err != nil || o.Sent != want {

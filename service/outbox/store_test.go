@@ -11,12 +11,12 @@ import (
 	"seckill/service/outbox"
 )
 
-// memory is a store whose clock is the bubble's.
+// memory is a store in memory. It uses the fake time of synctest.
 type memory struct {
 	mu     sync.Mutex
 	rows   []*row
 	claims int
-	broken bool // claims and marks fail
+	broken bool // every call fails
 }
 
 type row struct {
@@ -27,7 +27,7 @@ type row struct {
 	state    string // "", "sent", "failed"
 }
 
-var errBroken = errors.New("the store is away")
+var errBroken = errors.New("the store is unavailable")
 
 func (m *memory) add(ids ...int64) {
 	m.mu.Lock()
@@ -59,7 +59,7 @@ func (m *memory) Claim(_ context.Context, c outbox.Claim) (outbox.Batch, error) 
 	return b, nil
 }
 
-// change applies f to the rows with these ids that the token holds; "" stands for any token.
+// change applies f to the rows with these ids that the token holds; "" means any token.
 func (m *memory) change(token string, ids []int64, f func(*row)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +122,7 @@ func (m *memory) setBroken(broken bool) {
 	m.broken = broken
 }
 
-// script is a broker that answers as a test says, and remembers what it was asked.
+// script is a broker that returns what answer returns, and records its calls.
 type script struct {
 	answer func(ctx context.Context, e outbox.Event) error
 
