@@ -11,10 +11,7 @@ import (
 )
 
 // Orders implements service.OrderStore.
-type Orders struct {
-	db     *DB
-	cached termsCache
-}
+type Orders struct{ db *DB }
 
 var _ service.OrderStore = (*Orders)(nil)
 

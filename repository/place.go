@@ -54,12 +54,7 @@ func refuse(orders []*service.Placement, err error) {
 // placeRound decides what it can and returns the orders that are undecided; they are certainly not placed. With lookUp,
 // it looks for existing orders before it inserts any.
 func (s *Orders) placeRound(ctx context.Context, voucherID idgen.ID, pending []*service.Placement, lookUp bool) (left []*service.Placement, err error) {
-	// 1. The terms: those that the last commit left, if they are recent and promise enough, else those of the database.
-	if !lookUp {
-		if now, ok := s.cached.take(voucherID, len(pending)); ok {
-			return s.commit(ctx, voucherID, pending, now)
-		}
-	}
+	// 1. The terms, without a lock: the guard in the transaction decides.
 	terms, now, err := readTerms(s.db.session(ctx), s.db.dialect, voucherID)
 	if err != nil {
 		return pending, err

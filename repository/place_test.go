@@ -1,6 +1,8 @@
 package repository
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"seckill/repository/repotest/dbtest"
 	"seckill/service"
+	"seckill/service/idgen"
 )
 
 func TestPlace(t *testing.T) {
@@ -167,6 +170,89 @@ func TestPlace_BadRowFailsAlone(t *testing.T) {
 		}
 		if left := stockOf(t, db, voucher); left != 100-1-48 {
 			t.Errorf("%d left", left)
+		}
+	})
+}
+
+// Whatever another instance did since the last batch, the next order gets the database's verdict.
+func TestPlace_AnotherInstanceBetweenTwoBatches(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		stock     int64
+		meanwhile func(t *testing.T, rival *Orders, admin *Vouchers, voucher idgen.ID, next service.UserID)
+		user      service.UserID // of the next order; user 1 placed the first
+		want      string
+	}{
+		{"nothing", 3, nil, 2, "placed"},
+		{"sold the rest", 3, func(_ *testing.T, rival *Orders, _ *Vouchers, voucher idgen.ID, _ service.UserID) {
+			rival.Place(context.Background(), voucher, []*service.Placement{placement(voucher, 91, ""), placement(voucher, 92, "")})
+		}, 2, "sold-out"},
+		{"sold to the same user", 3, func(_ *testing.T, rival *Orders, _ *Vouchers, voucher idgen.ID, next service.UserID) {
+			rival.Place(context.Background(), voucher, []*service.Placement{placement(voucher, next, "")})
+		}, 2, "already-ordered"},
+		{"ended the sale", 3, func(t *testing.T, _ *Orders, admin *Vouchers, voucher idgen.ID, _ service.UserID) {
+			if err := admin.End(t.Context(), voucher); err != nil {
+				t.Fatal(err)
+			}
+			waitForEnd(admin.db, voucher)
+		}, 2, "sale-ended"},
+		{"added units", 1, func(t *testing.T, _ *Orders, admin *Vouchers, voucher idgen.ID, _ service.UserID) {
+			if err := admin.AddStock(t.Context(), voucher, 1, "more"); err != nil {
+				t.Fatal(err)
+			}
+		}, 2, "placed"},
+		{"raised the limit", 3, func(t *testing.T, _ *Orders, admin *Vouchers, voucher idgen.ID, _ service.UserID) {
+			limit := 2
+			if err := admin.Change(t.Context(), voucher, service.VoucherChange{UserLimit: &limit}); err != nil {
+				t.Fatal(err)
+			}
+		}, 1, "placed"},
+	}
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db := openDB(t, target)
+		otherDB := openRaw(t, target, PoolOptions{})
+		orders := NewOrders(db)
+		for i, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				voucher := onSale(t, db, tt.stock, 1)
+				first := service.UserID(1000 * (i + 1))
+				buy := func(user service.UserID) string {
+					p := placement(voucher, first+user, "")
+					orders.Place(t.Context(), voucher, []*service.Placement{p})
+					return verdicts([]*service.Placement{p})[0]
+				}
+				if got := buy(1); got != "placed" {
+					t.Fatal(got)
+				}
+				if tt.meanwhile != nil {
+					tt.meanwhile(t, NewOrders(otherDB), NewVouchers(otherDB), voucher, first+tt.user)
+				}
+				if got := buy(tt.user); got != tt.want {
+					t.Errorf("got %s, want %s", got, tt.want)
+				}
+			})
+		}
+	})
+}
+
+// The machine slept between reading the terms and the transaction, or a clock was set: no order gets such a time.
+func TestPlace_TimeIsNotTheDatabases(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
+		db := openDB(t, target)
+		for name, off := range map[string]time.Duration{"behind": -30 * time.Minute, "ahead": 30 * time.Minute} {
+			t.Run(name, func(t *testing.T) {
+				voucher := onSale(t, db, 3, 1)
+				_, now, err := NewVouchers(db).Terms(t.Context(), voucher)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = NewOrders(db).placeAll(t.Context(), voucher, []*service.Placement{placement(voucher, 1, "")}, now.Add(off))
+				if !errors.Is(err, errNoUnit) || live(t, db, voucher) != 0 {
+					t.Errorf("%v, %d orders, by a clock that is %s off", err, live(t, db, voucher), off)
+				}
+			})
 		}
 	})
 }

@@ -33,18 +33,12 @@ func (s *Orders) placeAll(ctx context.Context, voucherID idgen.ID, orders []*ser
 		p.Order.CreatedAt, p.Order.PayBy = now, now.Add(p.PayWithin)
 		events[i] = event{id: p.EventID, trace: p.TraceParent, OrderEvent: service.NewOrderEvent(service.OrderCreated, &p.Order, now)}
 	}
-	if !s.db.dialect.multiStatement || !guardIsOneStatement {
-		return s.db.inTx(ctx, func(tx *gorm.DB) error { return s.placeByStatements(tx, voucherID, orders, events, now) })
-	}
-	var after cachedTerms
-	err := s.db.inTx(ctx, func(tx *gorm.DB) (err error) {
-		after, err = s.placeInOneMessage(ctx, tx, voucherID, orders, events, now)
-		return err
+	return s.db.inTx(ctx, func(tx *gorm.DB) error {
+		if s.db.dialect.multiStatement && guardIsOneStatement {
+			return s.placeInOneMessage(ctx, tx, voucherID, orders, events, now)
+		}
+		return s.placeByStatements(tx, voucherID, orders, events, now)
 	})
-	if err == nil {
-		s.cached.put(voucherID, after)
-	}
-	return err
 }
 
 // placeByStatements sends the statements of the transaction one after the other.
@@ -71,48 +65,47 @@ const (
 	// messageTimeout bounds a message, including its wait for the stock row. A query that is killed between two statements
 	// gets no answer at all (seen with MySQL 9.7 and MariaDB 10.11): the connection is closed then, and the batch tried again.
 	messageTimeout = lockWait + time.Second
-	// longAgo is more time than passes between the reading of the clock and the stock row, unless the machine slept in
-	// between or the database's clock was set. The orders' times would be wrong then.
-	longAgo = 2 * lockWait
+	// maxClockGap bounds the time between reading the terms and taking the units. It is longer only if the machine slept in
+	// between or the database's clock was set; the orders' times would be wrong then.
+	maxClockGap = 2 * lockWait
 )
 
-// placeInOneMessage sends the statements of the transaction as one message, for one round trip instead of five: a batch
-// would wait for them longer than the server works. It is worth a third of the throughput. The last statement returns how many
-// rows the others changed, and the terms for the next batch.
-func (s *Orders) placeInOneMessage(ctx context.Context, tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) (after cachedTerms, err error) {
+// placeInOneMessage sends the statements of the transaction as one message, for one round trip instead of three: a batch
+// would wait for them longer than the server works. It is worth a third of the throughput. The last statement returns how
+// many rows the others changed.
+func (s *Orders) placeInOneMessage(ctx context.Context, tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) error {
 	insert, args := s.insertOrders(orders, now)
 	insertEvents, eventArgs, err := insertEvents(events, now)
 	if err != nil {
-		return after, err
+		return err
 	}
 	takeUnits, unitArgs := takeUnitsStatement(s.db.dialect, voucherID, len(orders), now)
 	message := insert + "; SET @inserted = ROW_COUNT(); " + insertEvents + "; " + takeUnits + " AND @inserted = ?; " +
-		"SELECT @inserted, ROW_COUNT(), total, stock, placed, user_limit, starts_at, ends_at, " + s.db.dialect.nowLate +
-		" FROM voucher_stock WHERE voucher_id = ?"
-	args = append(append(append(args, eventArgs...), unitArgs...), len(orders), int64(voucherID))
+		"SELECT @inserted, ROW_COUNT(), " + s.db.dialect.nowLate
+	args = append(append(append(args, eventArgs...), unitArgs...), len(orders))
 
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
-	rows, err := tx.Statement.ConnPool.QueryContext(ctx, message, args...)
+	rows, err := tx.Statement.ConnPool.QueryContext(ctx, message, args...) // gorm would examine each argument
 	if err != nil {
-		return after, err
+		return err
 	}
 	var inserted, taken int
-	var row stockRow
+	var late dbTime
 	if rows.Next() {
-		err = rows.Scan(&inserted, &taken, &row.Total, &row.Stock, &row.Placed, &row.UserLimit, &row.StartsAt, &row.EndsAt, &row.ReadAt)
+		err = rows.Scan(&inserted, &taken, &late)
 	}
-	err = errors.Join(err, rows.Err(), rows.Close())
-	after = cachedTerms{Terms: row.terms(), at: row.ReadAt.Time, read: time.Now()}
+	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	gap := late.Sub(now)
 	switch {
-	case err != nil:
-		return after, err
 	case inserted != len(orders):
-		return after, errRefusedByIndex
-	case taken != 1, now.After(after.at), after.at.Sub(now) > longAgo:
-		return after, errNoUnit // or taken at a wrong time: the terms have to be read
+		return errRefusedByIndex
+	case taken != 1, gap < 0, gap > maxClockGap:
+		return errNoUnit // or taken at a wrong time: the terms have to be read again
 	}
-	return after, nil
+	return nil
 }
 
 // insertOrders inserts orders, but for those that a unique index refuses.
