@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/dustin/go-humanize"
 
@@ -43,15 +42,15 @@ func countAnswers(outcomes map[loadtest.Outcome]int64) (a answers) {
 }
 
 // judge checks what came of the orders. No request may be under way.
-func (l *load) judge(ctx context.Context, db *repository.DB) (*verdict.Verdict, answers, error) {
-	v, err := verdict.Check(ctx, db, l.claims, verdict.Options{Settled: true, Complete: true})
+func (b *buyers) judge(ctx context.Context, db *repository.DB) (*verdict.Verdict, answers, error) {
+	v, err := verdict.Check(ctx, db, b.claims, verdict.Options{Settled: true, Complete: true})
 	if err != nil {
 		return nil, answers{}, err
 	}
 	a := countAnswers(v.Answers)
-	a.Dropped, a.Repeated, a.RepeatsFailed = l.recorder.Report().Dropped, l.repeated.Load(), l.again.Load()
+	a.Dropped, a.Repeated, a.RepeatsFailed = b.recorder.Report().Dropped, b.repeated.Load(), b.repeatsFailed.Load()
 	a.require(v)
-	v.RequireSold(l.voucher.Stock)
+	v.RequireSold(b.voucher.Stock)
 	return v, a, nil
 }
 
@@ -61,13 +60,15 @@ func (a *answers) require(v *verdict.Verdict) {
 	v.Require("repeat-failed", "no request failed twice in a row", a.RepeatsFailed)
 }
 
-func (a *answers) print(w io.Writer) {
+// lines describe the answers.
+func (a *answers) lines() []string {
 	n := humanize.Comma
-	fmt.Fprintf(w, "  answers %s requests: %s accepted, %s refused, %s failed\n", n(a.Requests), n(a.Accepted), n(a.Refused), n(a.Failed+a.Internal))
+	lines := []string{fmt.Sprintf("answers %s requests: %s accepted, %s refused, %s failed", n(a.Requests), n(a.Accepted), n(a.Refused), n(a.Failed+a.Internal))}
 	if a.Dropped > 0 {
-		fmt.Fprintf(w, "          %s more arrivals found no free client on this machine\n", n(a.Dropped))
+		lines = append(lines, fmt.Sprintf("        %s more arrivals found no free client on this machine", n(a.Dropped)))
 	}
 	if a.Repeated > 0 {
-		fmt.Fprintf(w, "          %s failed and were repeated once; %s of them failed again\n", n(a.Repeated), n(a.RepeatsFailed))
+		lines = append(lines, fmt.Sprintf("        %s failed and were repeated once; %s of them failed again", n(a.Repeated), n(a.RepeatsFailed)))
 	}
+	return lines
 }

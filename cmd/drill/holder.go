@@ -1,14 +1,8 @@
 package main
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"time"
-)
+import "time"
 
-// How long what a holder has is good for without a sign of life: its lock (--lock-lease, --lock-session), its session at
-// the database, and its worker id.
+// Leases of the shop: of its locks (--lock-lease) and of its worker ids.
 const (
 	lockLease   = 10 * time.Second
 	workerLease = 15 * time.Second
@@ -16,91 +10,56 @@ const (
 
 func holderDrills() []drill {
 	return []drill{{
-		name:  "holder-paused",
-		shows: "An instance is stopped in the middle of placing orders, for longer than its locks are good for; others get the locks; then it runs on as if nothing had been.",
-		fears: "A garbage collection, a page fault, a migrated machine: the holder wakes up and writes, and nobody has told it that the lock is another's.",
-		locks: everyLock, span: 45 * time.Second, shortSpan: 30 * time.Second,
-		do: holderPaused,
+		name:        "holder-paused",
+		expectation: "An instance is paused while it places orders, for longer than its locks last; others get the locks; then it runs on without knowing.",
+		risk:        "A garbage collection, a page fault, a migrated machine: the holder wakes up and writes, although the lock belongs to another one now.",
+		locks:       allLocks, duration: 45 * time.Second, shortDuration: 30 * time.Second,
+		script: holderPaused,
 	}}
 }
 
-func holderPaused(ctx context.Context, r *run) error {
-	hit, other := r.instance()
-	w, err := r.newWitnesses(ctx, 20)
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	before, err := r.stopHolder(ctx, w, hit)
-	if err != nil {
-		return err
-	}
+func holderPaused(c *drillCase) {
+	hit, other := c.pickInstance()
+	h := newLockHolders(c)
+	defer h.close()
+	before := pauseHolder(h, hit)
 	asleep := lockLease + time.Second
-	if !r.short {
-		asleep = workerLease + r.between(2*time.Second, 5*time.Second)
+	if !c.short {
+		asleep = workerLease + c.between(2*time.Second, 5*time.Second)
 	}
-	if err := r.let(ctx, asleep); err != nil {
-		return err
-	}
-	if err := w.hold(ctx); err != nil { // there only once the server has given up the session of the sleeper
-		return err
-	}
-	if err := r.otherHolder(ctx, w, other, before); err != nil {
-		return err
-	}
+	c.sleep(asleep)
+	h.block() // waits until the server has ended the session of the paused instance
+	grantAgain(h, other, before)
 	awake := time.Now()
-	if err := r.unpause(ctx, hit); err != nil {
-		return err
-	}
-	r.note("%s goes on with what it had begun, while %s is at work on the same", hit, other)
-	if err := w.release(); err != nil {
-		return err
-	}
-	if err := w.judge(ctx); err != nil {
-		return err
-	}
-	if err := r.until(ctx, hit+" is ready", r.ready(hit)); err != nil {
-		return err
-	}
-	r.measure("ready again after the instance ran on", time.Since(awake), 0)
-	return nil
+	c.unpause(hit)
+	c.note("%s goes on with what it had begun, while %s works on the same", hit, other)
+	h.finish()
+	c.ready(hit)
+	c.measure("ready again after the instance ran on", time.Since(awake), 0)
 }
 
-// stopHolder has the witnesses ask at an instance, stops it while it holds their locks, and lets its transaction have
-// the row that it was waiting for. It returns the owners of the locks, where they can be read.
-func (r *run) stopHolder(ctx context.Context, w *witnesses, hit string) (owners map[string]string, err error) {
-	if err := w.hold(ctx); err != nil {
-		return nil, err
-	}
-	w.ask(hit, "first")
-	if owners, err = r.lockOwners(ctx, w, w.n); err != nil {
-		return nil, err
-	}
-	if err := r.assert(w.waiting() == w.n, "%d buyers are being served by %s", w.n, hit); err != nil {
-		return nil, err
-	}
-	if err := r.pause(ctx, hit); err != nil {
-		return nil, err
-	}
-	return owners, w.release()
+// pauseHolder pauses an instance while it holds the holders' locks, and then frees the row that its transaction is waiting
+// for. It returns the owners of the locks, where they can be read.
+func pauseHolder(h *lockHolders, hit string) owners {
+	h.block()
+	h.ask(hit, "first")
+	before, atWork := h.owned(holders)
+	h.c.assert(atWork, "%s is serving %d buyers", hit, holders)
+	h.c.pause(hit)
+	h.unblock()
+	return before
 }
 
-// otherHolder has the witnesses ask at another instance, and asserts that it is granted the locks of the sleeper. On a
-// machine that is much too busy a request may give up before that could be seen; then they ask again.
-func (r *run) otherHolder(ctx context.Context, w *witnesses, other string, before map[string]string) error {
-	var after map[string]string
-	err := errAnswered
+// grantAgain sends the holders' next requests to another instance, and asserts that it is granted the locks of the paused
+// one. On a busy machine the requests may give up before; then it sends them again.
+func grantAgain(h *lockHolders, other string, before owners) {
+	var after owners
+	atWork := false
 	for _, round := range []string{"second", "third", "fourth"} {
-		w.ask(other, round)
-		if after, err = r.lockOwners(ctx, w, 2*w.n); !errors.Is(err, errAnswered) {
+		h.ask(other, round)
+		if after, atWork = h.owned(2 * holders); atWork {
 			break
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if r.lock != "redis" {
-		return r.assert(w.waiting() == 2*w.n, "%d buyers are being served a second time, while the first time is not over", w.n)
 	}
 	same := 0
 	for key, owner := range before {
@@ -108,33 +67,8 @@ func (r *run) otherHolder(ctx context.Context, w *witnesses, other string, befor
 			same++
 		}
 	}
-	return r.assert(same == 0, "each of the %d locks was granted to another, and the first holder does not know", w.n)
-}
-
-// lockOwners reads whose the witnesses' locks are, if the shop's lock is the one whose layout is known here. With
-// another, it waits for as long as it takes to be granted one. It is errAnswered if fewer than so many requests are under
-// way then.
-func (r *run) lockOwners(ctx context.Context, w *witnesses, underWay int) (owners map[string]string, err error) {
-	if r.lock == "redis" {
-		owners, _, err = r.owners(ctx, w, underWay)
-		return owners, err
-	}
-	if err := r.let(ctx, time.Second); err != nil {
-		return nil, err
-	}
-	if w.waiting() < underWay {
-		return nil, errAnswered
-	}
-	return nil, nil
-}
-
-// ready is the condition that an instance says that it can serve.
-func (r *run) ready(instance string) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		status, _, err := get(ctx, "http://"+r.ports[instance]+"/readyz")
-		if err == nil && status != 200 {
-			err = fmt.Errorf("/readyz answers %d", status)
-		}
-		return err == nil, err
+	h.c.assert(atWork, "%d buyers are being served a second time, while the first requests are still at work", holders)
+	if h.c.lock == "redis" {
+		h.c.assert(same == 0, "each of the %d locks was granted to another one, and the first holder does not know", holders)
 	}
 }

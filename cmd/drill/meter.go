@@ -10,7 +10,7 @@ import (
 	"seckill/loadtest"
 )
 
-// meter remembers when requests were answered: for the lines of the timeline, and to measure how long nothing went.
+// meter remembers when requests were answered, for the rates in the timeline and for measurements.
 type meter struct {
 	mu       sync.Mutex
 	window   counts
@@ -31,7 +31,7 @@ func newMeter() *meter {
 	return &meter{times: hdrhistogram.New(1, 300*second, 2)}
 }
 
-// add takes down a request to place an order.
+// add counts a request to place an order.
 func (m *meter) add(e *loadtest.Entry) {
 	if e.Op != loadtest.OpPlace {
 		return
@@ -52,10 +52,10 @@ func (m *meter) add(e *loadtest.Entry) {
 	}
 }
 
-// turnedAway tells whether the shop refused because it could not serve: to the buyer that is an error like any other.
+// turnedAway reports whether the shop refused because it could not serve, which is an error to the buyer.
 func turnedAway(o loadtest.Outcome) bool { return o == "unavailable" || o == "busy" }
 
-// insert keeps the times in order; they come nearly so.
+// insert keeps the times sorted. They arrive nearly sorted.
 func insert(times []time.Time, t time.Time) []time.Time {
 	i := len(times)
 	for i > 0 && times[i-1].After(t) {
@@ -64,7 +64,7 @@ func insert(times []time.Time, t time.Time) []time.Time {
 	return slices.Insert(times, i, t)
 }
 
-// take returns the window's counts and begins another.
+// take returns the counts of the window and begins a new one.
 func (m *meter) take() counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +82,7 @@ func (m *meter) acceptedAfter(t time.Time) (time.Time, bool) {
 	return firstAfter(m.accepted, t)
 }
 
-// faultsIn counts what went wrong from one moment to another, and returns when the last of it did.
+// faultsIn counts the faults between two moments, and returns the time of the last one.
 func (m *meter) faultsIn(from, to time.Time) (n int, last time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,15 +94,15 @@ func (m *meter) faultsIn(from, to time.Time) (n int, last time.Time) {
 	return n, last
 }
 
-// acceptedIn counts orders from one moment to another.
+// acceptedIn counts the orders that were accepted between two moments.
 func (m *meter) acceptedIn(from, to time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return countIn(m.accepted, from, to)
 }
 
-// askedIn counts those that were also asked for from one moment to another: the answer to an earlier request may have
-// been on its way.
+// askedIn counts the accepted orders whose requests were sent between two moments. The answer to an earlier request may
+// still be on its way then.
 func (m *meter) askedIn(from, to time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

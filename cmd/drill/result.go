@@ -3,41 +3,45 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	"seckill/cmd/internal/cli"
 	"seckill/cmd/internal/verdict"
 	"seckill/loadtest"
 )
 
-// result is a drill that is over.
+// result is the outcome of a drill.
 type result struct {
-	Name    string           `json:"name"`
-	Shows   string           `json:"shows"`
-	Fears   string           `json:"fears"`
-	Lock    string           `json:"lock"`
-	Seed    int64            `json:"seed"`
-	OK      bool             `json:"ok"`
-	Skipped string           `json:"skipped,omitempty"` // why this machine cannot play it
-	Wrong   []string         `json:"wrong,omitempty"`
-	Before  []string         `json:"before,omitempty"` // what was wrong at earlier tries, see notShown
-	Took    time.Duration    `json:"took_ns"`
-	Pause   time.Duration    `json:"longest_pause_ns"` // the longest time without an accepted order
-	Figures []figure         `json:"figures,omitempty"`
-	Answers answers          `json:"answers"`
-	Verdict *verdict.Verdict `json:"verdict,omitempty"` // nil: the drill did not get that far
-	Control *result          `json:"control,omitempty"`
-	Events  []event          `json:"events"`
-	Slots   []loadtest.Slot  `json:"timeline"`
+	Name        string           `json:"name"`
+	Expectation string           `json:"expectation"`
+	Risk        string           `json:"risk"`
+	Lock        string           `json:"lock"`
+	Seed        int64            `json:"seed"`
+	OK          bool             `json:"ok"`
+	Skipped     string           `json:"skipped,omitempty"` // why this machine cannot run it
+	Wrong       []string         `json:"wrong,omitempty"`
+	Before      []string         `json:"before,omitempty"` // what was wrong in earlier tries, see notShown
+	Took        time.Duration    `json:"took_ns"`
+	Pause       time.Duration    `json:"longest_pause_ns"` // the longest time without an accepted order
+	Figures     []figure         `json:"figures,omitempty"`
+	Answers     answers          `json:"answers"`
+	Verdict     *verdict.Verdict `json:"verdict,omitempty"` // nil: the drill did not get that far
+	Control     *result          `json:"control,omitempty"`
+	Events      []event          `json:"events"`
+	Slots       []loadtest.Slot  `json:"timeline"`
 
 	guardOff bool // the shop was built without its guard
 }
 
-// notShown tells whether the drill failed although no order, unit or event has come to harm: on a machine that does much
-// else, a fault may take effect too late to be seen.
+func newResult(t turn, seed int64) *result {
+	return &result{Name: t.name, Expectation: t.expectation, Risk: t.risk, Lock: t.lock, Seed: seed}
+}
+
+// notShown reports whether the drill failed although nothing is wrong with the orders: on a busy machine a fault may take
+// effect too late to be seen.
 func (r *result) notShown() bool { return !r.OK && r.Verdict != nil && r.Verdict.OK }
 
-// judge draws the conclusions.
+// judge decides whether the drill passed. failed is the error of its script, least the number of orders that it needs.
 func (r *result) judge(failed error, least int64) {
 	if failed != nil {
 		r.Wrong = append(r.Wrong, failed.Error())
@@ -50,13 +54,13 @@ func (r *result) judge(failed error, least int64) {
 	}
 	for _, f := range r.Figures {
 		if f.Judged && f.over() {
-			r.Wrong = append(r.Wrong, fmt.Sprintf("%s took %s, and may take %s", f.Name, short(f.Took), short(f.Limit)))
+			r.Wrong = append(r.Wrong, fmt.Sprintf("%s took %s, and may take %s", f.Name, cli.Short(f.Took), cli.Short(f.Limit)))
 		}
 	}
 	r.OK = len(r.Wrong) == 0
 }
 
-// judgeControl turns the conclusions round: a shop without its guard has to be found out.
+// judgeControl decides whether the verdict has found the damage that a shop without its guard does.
 func (r *result) judgeControl(failed error) {
 	r.Wrong = nil
 	switch {
@@ -67,46 +71,44 @@ func (r *result) judgeControl(failed error) {
 	}
 	r.OK = len(r.Wrong) == 0
 	if r.OK {
-		r.Shows = "Without the guard: " + r.Verdict.Summary()
+		r.Expectation = "Without the guard: " + r.Verdict.Summary()
 	}
 }
 
 // minOrders is the share of the units that must have been ordered for a verdict to mean something.
 const minOrders = 0.9
 
-// counts describes what the buyers were told and what the verdict found.
-func (r *result) counts() string {
-	if r.Verdict == nil {
-		return ""
-	}
-	var b strings.Builder
-	r.Answers.print(&b)
-	r.Verdict.Print(&b, false)
-	return b.String()
-}
-
 // print writes the counts and the conclusion.
 func (r *result) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s", r.counts())
-	fmt.Fprintf(w, "  times   longest without an order %s", short(r.Pause))
+	fmt.Fprintln(w)
+	if r.Verdict != nil {
+		for _, line := range r.Answers.lines() {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
+		r.Verdict.Print(w, false)
+	}
+	fmt.Fprintf(w, "  times   longest without an order %s", cli.Short(r.Pause))
 	for _, f := range r.Figures {
-		fmt.Fprintf(w, "; %s %s", f.Name, short(f.Took))
+		fmt.Fprintf(w, "; %s %s", f.Name, cli.Short(f.Took))
 		if f.over() {
-			fmt.Fprintf(w, " (MORE THAN %s)", short(f.Limit))
+			fmt.Fprintf(w, " (MORE THAN %s)", cli.Short(f.Limit))
 		}
 	}
 	fmt.Fprintln(w)
 	for _, wrong := range r.Wrong {
 		fmt.Fprintf(w, "  WRONG   %s\n", wrong)
 	}
-	verdict := "passed"
+	fmt.Fprintf(w, "\n  %s --lock %s --seed %d: %s, in %s\n", r.Name, r.Lock, r.Seed, r.conclusion(), cli.Short(r.Took))
+}
+
+func (r *result) conclusion() string {
 	switch {
 	case !r.OK:
-		verdict = "FAILED"
+		return "FAILED"
 	case r.Skipped != "":
-		verdict = "SKIPPED: " + r.Skipped
+		return "SKIPPED: " + r.Skipped
 	case r.guardOff:
-		verdict = "passed, since the damage was found"
+		return "passed, since the damage was found"
 	}
-	fmt.Fprintf(w, "\n  %s --lock %s --seed %d: %s, in %s\n", r.Name, r.Lock, r.Seed, verdict, short(r.Took))
+	return "passed"
 }

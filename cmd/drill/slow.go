@@ -9,158 +9,138 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"seckill/cmd/internal/compose"
 )
 
 func slowDrills() []drill {
 	return []drill{{
-		name:  "slow-network",
-		shows: "All that one instance sends is late, and some of it gets lost: its orders take longer, the other one takes more of them, and none is wrong.",
-		fears: "Neither up nor down: time-outs while the work is being done, answers that come too late, and everything is tried again.",
-		locks: everyLock, span: 25 * time.Second, shortSpan: 20 * time.Second,
-		do: slowNetwork,
+		name:        "slow-network",
+		expectation: "Everything that one instance sends arrives late, and some of it is lost: its orders take longer, the other instance takes more of them, and none is wrong.",
+		risk:        "Neither up nor down: time-outs while the work is being done, answers that come too late, and everything is tried again.",
+		locks:       allLocks, duration: 25 * time.Second, shortDuration: 20 * time.Second,
+		script: slowNetwork,
 	}}
 }
 
-// What is done to every interface of an instance but its loopback. netem is what is meant for this; a kernel without it
-// may have what makes a narrow pipe (whose queue is long, and overflows) and a filter that drops by chance.
+// Commands for every interface d of an instance except its loopback. A kernel without netem may have a token bucket, whose
+// queue is long and overflows, and a filter that drops packets at random.
 const (
-	slowByNetem = "tc qdisc add dev $d root netem delay 30ms 10ms loss 2%"
-	slowByPipe  = "tc qdisc add dev $d root tbf rate 1mbit burst 8kb latency 300ms && iptables -A OUTPUT -o $d -m statistic --mode random --probability 0.02 -j DROP"
-	fastAgain   = "tc qdisc del dev $d root; iptables -D OUTPUT -o $d -m statistic --mode random --probability 0.02 -j DROP 2>/dev/null; true"
+	slowByNetem  = "tc qdisc add dev $d root netem delay 30ms 10ms loss 2%"
+	slowByBucket = "tc qdisc add dev $d root tbf rate 1mbit burst 8kb latency 300ms && iptables -A OUTPUT -o $d -m statistic --mode random --probability 0.02 -j DROP"
+	fastAgain    = "tc qdisc del dev $d root; iptables -D OUTPUT -o $d -m statistic --mode random --probability 0.02 -j DROP 2>/dev/null; true"
 )
 
-func slowNetwork(ctx context.Context, r *run) error {
-	hit, other := r.instance()
-	tools, err := r.networkTools(ctx)
+func slowNetwork(c *drillCase) {
+	hit, other := c.pickInstance()
+	tools, err := newNetworkTools(c, hit)
 	if err != nil {
-		return r.skip("no image with tc: %v", err)
+		c.skip("no image with tc: %v", err)
+		return
 	}
-	defer tools.remove(context.WithoutCancel(ctx))
-	r.heals["slow network of "+hit] = func(ctx context.Context) error { return tools.each(ctx, hit, fastAgain) }
-	at, how := time.Now(), "30 ms later (± 10), one packet in fifty lost"
-	if missing := tools.each(ctx, hit, slowByNetem); missing != nil {
-		if err := tools.each(ctx, hit, fastAgain); err != nil {
-			return err
+	repair := "slow network of " + hit
+	c.repairs[repair] = tools.repair
+	at, how := time.Now(), "30 ms later (± 10), and one packet in fifty is lost"
+	if netemErr := tools.each(slowByNetem); netemErr != nil {
+		check(tools.each(fastAgain))
+		how = "through 1 Mbit/s, and one packet in fifty is lost; this kernel has no netem"
+		if err := tools.each(slowByBucket); err != nil {
+			c.skip("this kernel has neither netem nor a replacement: %v; %v", netemErr, err)
+			return
 		}
-		how = "through 1 Mbit/s, one packet in fifty lost; this kernel has no netem"
-		if err := tools.each(ctx, hit, slowByPipe); err != nil {
-			return r.skip("this kernel has neither netem nor what could take its place: %v; %v", missing, err)
-		}
 	}
-	r.event(fault, "what %s sends arrives %s", hit, how)
-	if err := r.let(ctx, r.between(6*time.Second, 9*time.Second)); err != nil {
-		return err
-	}
-	lost, err := tools.lost(ctx, hit)
-	if err != nil {
-		return err
-	}
-	if err := r.assert(lost > 0, "%d packets of %s were lost", lost, hit); err != nil {
-		return err
-	}
-	sold, err := r.placedSince(ctx, at)
-	if err != nil {
-		return err
-	}
-	r.note("%d orders were placed meanwhile by %s and %s", sold, hit, other)
-	if err := tools.each(ctx, hit, fastAgain); err != nil {
-		return err
-	}
-	delete(r.heals, "slow network of "+hit)
+	c.event(fault, "what %s sends arrives %s", hit, how)
+	c.sleep(c.between(6*time.Second, 9*time.Second))
+	lost := tools.lost()
+	c.assert(lost > 0, "%d packets of %s were lost", lost, hit)
+	c.note("%d orders were placed meanwhile by %s and %s", c.soldSince(at), hit, other)
+	tools.repair()
+	delete(c.repairs, repair)
 	back := time.Now()
-	r.event(healed, "the network of %s is as it was", hit)
-	before, err := r.placedBy(ctx, hit)
-	if err != nil {
-		return err
-	}
-	if err := r.placesAgain(ctx, hit, before[hit]); err != nil {
-		return err
-	}
-	r.measure("an order by it after its network was as before", time.Since(back), 0)
-	return nil
+	c.event(healed, "the network of %s is as before", hit)
+	c.places(hit, c.placedBy(hit)[hit])
+	c.measure("an order by it after its network was as before", time.Since(back), 0)
 }
 
-// networkTools is an image with tc and iptables. They run in a container that shares an instance's network and nothing
-// else: the instance's own has no shell.
+// networkTools run tc and iptables in a container that shares the network of an instance, whose own image has no shell.
 type networkTools struct {
-	r     *run
-	image string
-	built bool
+	c       *drillCase
+	service string
+	image   string
+	built   bool
 }
 
-// networkTools finds tc in the images that are there, or makes an image that has it.
-func (r *run) networkTools(ctx context.Context) (*networkTools, error) {
-	for _, service := range []string{gateway, broker} {
-		image := r.services[service].Image
-		if _, err := r.run(ctx, "run", "--rm", "--entrypoint", "sh", image, "-c", "command -v tc && command -v iptables"); err == nil {
-			return &networkTools{r: r, image: image}, nil
+// newNetworkTools finds tc in the images of the project, or builds an image that has it.
+func newNetworkTools(c *drillCase, service string) (*networkTools, error) {
+	for _, from := range []string{gateway, broker} {
+		image := c.ImageOf(from)
+		if _, err := c.Run(c.ctx, "run", "--rm", "--entrypoint", "sh", image, "-c", "command -v tc && command -v iptables"); err == nil {
+			return &networkTools{c: c, service: service, image: image}, nil
 		}
 	}
 	dir, err := os.MkdirTemp("", "seckill-drill-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // nobody needs it any more
-	text := "FROM " + r.services[gateway].Image + "\nRUN apt-get update && apt-get install -y --no-install-recommends iproute2 iptables\n"
+	defer func() { _ = os.RemoveAll(dir) }()
+	text := "FROM " + c.ImageOf(gateway) + "\nRUN apt-get update && apt-get install -y --no-install-recommends iproute2 iptables\n"
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, buildTime)
+	ctx, cancel := context.WithTimeout(c.ctx, compose.BuildTimeout)
 	defer cancel()
-	image, err := r.run(ctx, "build", "--quiet", dir)
-	return &networkTools{r: r, image: image, built: true}, err
+	image, err := c.Run(ctx, "build", "--quiet", dir)
+	return &networkTools{c: c, service: service, image: image, built: true}, err
 }
 
-// remove removes the image, if it was made.
-func (t *networkTools) remove(ctx context.Context) {
+// repair makes the network fast again, and removes the image if it was built.
+func (t *networkTools) repair() {
+	check(t.each(fastAgain))
 	if t.built {
-		_, _ = t.r.run(ctx, "image", "rm", "--force", t.image) // all that it costs is room
+		_, _ = t.c.Run(context.WithoutCancel(t.c.ctx), "image", "rm", "--force", t.image) // a leftover image only takes space
 	}
 }
 
-// each runs a command for each interface d of a service, until one fails.
-func (t *networkTools) each(ctx context.Context, service, command string) error {
-	_, err := t.sh(ctx, service, "for d in $(ls /sys/class/net); do [ $d = lo ] || { "+command+"; } || exit 1; done")
+// each runs a command for each interface d, until one fails.
+func (t *networkTools) each(command string) error {
+	_, err := t.shell("for d in $(ls /sys/class/net); do [ $d = lo ] || { " + command + "; } || exit 1; done")
 	return err
 }
 
-func (t *networkTools) sh(ctx context.Context, service, script string) (string, error) {
-	id, err := t.r.container(service)
+func (t *networkTools) shell(script string) (string, error) {
+	id, err := t.c.Container(t.service)
 	if err != nil {
 		return "", err
 	}
-	return t.r.run(ctx, "run", "--rm", "--network", "container:"+id, "--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW", "--user", "0", "--entrypoint", "sh", t.image, "-c", script)
+	return t.c.Run(t.c.ctx, "run", "--rm", "--network", "container:"+id, "--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW",
+		"--user", "0", "--entrypoint", "sh", t.image, "-c", script)
+}
+
+// lost counts the packets that were dropped on purpose.
+func (t *networkTools) lost() int64 {
+	return must(parseLost(must(t.shell("tc -s qdisc show; echo ---; iptables -L OUTPUT -v -n -x 2>/dev/null || true"))))
 }
 
 var droppedByQueue = regexp.MustCompile(`dropped (\d+)`)
 
-// lost counts the packets of a service that were dropped on purpose.
-func (t *networkTools) lost(ctx context.Context, service string) (n int64, err error) {
-	text, err := t.sh(ctx, service, "tc -s qdisc show; echo ---; iptables -L OUTPUT -v -n -x 2>/dev/null || true")
-	if err != nil {
-		return 0, err
-	}
-	return parseLost(text)
-}
-
-// parseLost adds up what tc and iptables have counted.
+// parseLost adds up the counters of tc and iptables.
 func parseLost(text string) (n int64, err error) {
 	queues, filters, _ := strings.Cut(text, "---")
+	var counts []string
 	for _, m := range droppedByQueue.FindAllStringSubmatch(queues, -1) {
-		dropped, err := strconv.ParseInt(m[1], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("tc: %w", err)
-		}
-		n += dropped
+		counts = append(counts, m[1])
 	}
 	for line := range strings.Lines(filters) {
 		if f := strings.Fields(line); len(f) > 2 && f[2] == "DROP" {
-			dropped, err := strconv.ParseInt(f[0], 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("iptables: %w", err)
-			}
-			n += dropped
+			counts = append(counts, f[0])
 		}
+	}
+	for _, count := range counts {
+		dropped, err := strconv.ParseInt(count, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("packets lost: %w", err)
+		}
+		n += dropped
 	}
 	return n, nil
 }

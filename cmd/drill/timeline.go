@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"seckill/cmd/internal/cli"
 )
 
 // kind is what an event is about.
@@ -25,7 +27,7 @@ type event struct {
 	Text string        `json:"text"`
 }
 
-// timeline prints what happens while it happens, with what the load saw since the line before.
+// timeline prints events when they happen, with the rates of the load since the line before.
 type timeline struct {
 	begin time.Time
 	meter *meter
@@ -42,10 +44,10 @@ func newTimeline(out io.Writer, m *meter) *timeline {
 	return &timeline{begin: now, meter: m, out: out, last: now}
 }
 
-// note tells of something.
+// note adds a remark.
 func (t *timeline) note(format string, args ...any) { t.event(noted, format, args...) }
 
-// event tells of something that has just happened.
+// event adds what has just happened.
 func (t *timeline) event(k kind, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +56,7 @@ func (t *timeline) event(k kind, format string, args ...any) {
 	t.line(e.At, e.mark()+e.Text)
 }
 
-// mark lets the eye find faults and their ends.
+// mark makes faults and repairs easy to see.
 func (e *event) mark() string {
 	switch e.Kind {
 	case fault:
@@ -65,10 +67,10 @@ func (e *event) mark() string {
 	return "  "
 }
 
-// quiet is for how long nothing has to happen until there is a line without an event.
+// quiet is the time without events after which a line with the rates is printed.
 const quiet = 2 * time.Second
 
-// tick prints a line if there was none for some time.
+// tick prints a line if there was none for a while.
 func (t *timeline) tick() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +79,7 @@ func (t *timeline) tick() {
 	}
 }
 
-// line prints rates since the last line; over less than a few dozen milliseconds they would mean nothing.
+// line prints the rates since the last line, unless that was so recent that they mean nothing.
 func (t *timeline) line(at time.Duration, text string) {
 	figures := fmt.Sprintf("%8s  %8s  %7s", "", "", "")
 	if now := time.Now(); now.Sub(t.last) >= 200*time.Millisecond {
@@ -85,7 +87,7 @@ func (t *timeline) line(at time.Duration, text string) {
 		span := now.Sub(t.last).Seconds()
 		p99 := "–"
 		if c.accepted > 0 {
-			p99 = short(c.p99)
+			p99 = cli.Short(c.p99)
 		}
 		figures = fmt.Sprintf("%8s  %8s  %7s", humanize.Comma(int64(float64(c.accepted)/span+.5)), humanize.Comma(int64(float64(c.faults)/span+.5)), p99)
 		t.last = now

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -183,39 +184,51 @@ func (v *Verdict) Summary() string {
 		v.Oversold, v.Undersold, v.Duplicates, v.Lost, v.Unresolved, conclusion)
 }
 
-// Print writes the broken checks, with all also those that hold, and the counts.
+// Print writes the broken checks, with all also those that hold, and the lines of Lines.
 func (v *Verdict) Print(w io.Writer, all bool) {
-	broken := 0
+	shown := 3
+	if all {
+		shown = maxRows
+	}
 	for _, f := range v.Findings {
-		if !f.OK {
-			broken++
-		}
 		if !f.OK || all {
-			f.print(w)
+			f.print(w, shown)
 		}
 	}
-	n := humanize.Comma
-	fmt.Fprintf(w, "  units   %s of %s vouchers, %s left: oversold %d, undersold %d\n", n(v.Total), n(v.Vouchers), n(v.Stock), v.Oversold, v.Undersold)
-	fmt.Fprintf(w, "  orders  %s: %s pending, %s paid, %s closed; duplicates %d, duplicate ids %d\n",
-		n(v.Orders), n(v.Pending), n(v.Paid), n(v.Closed), v.Duplicates, v.DuplicateIDs)
-	if v.Requests > 0 {
-		fmt.Fprintf(w, "  clients %s requests, told of %s orders: lost %d, unexpected %d; outcomes unknown at first %s, still %d\n",
-			n(v.Requests), n(v.Acknowledged), v.Lost, v.Unexpected, n(v.Unknown), v.Unresolved)
+	for _, line := range v.Lines() {
+		fmt.Fprintf(w, "  %s\n", line)
 	}
-	fmt.Fprintf(w, "  events  %s, unsent %d; effects %s, missing %d, duplicate %d\n", n(v.Events), v.Unsent, n(v.Effects), v.MissingEffects, v.DuplicateEffects)
-	fmt.Fprintf(w, "  checks  %d, %d broken\n", len(v.Findings), broken)
 }
 
-func (f *Finding) print(w io.Writer) {
+// Lines are the counts, in a few lines of text.
+func (v *Verdict) Lines() []string {
+	n := humanize.Comma
+	lines := []string{
+		fmt.Sprintf("units   %s of %s vouchers, %s left: oversold %d, undersold %d", n(v.Total), n(v.Vouchers), n(v.Stock), v.Oversold, v.Undersold),
+		fmt.Sprintf("orders  %s: %s pending, %s paid, %s closed; duplicates %d, duplicate ids %d",
+			n(v.Orders), n(v.Pending), n(v.Paid), n(v.Closed), v.Duplicates, v.DuplicateIDs),
+		fmt.Sprintf("events  %s, unsent %d; effects %s, missing %d, duplicate %d", n(v.Events), v.Unsent, n(v.Effects), v.MissingEffects, v.DuplicateEffects),
+		fmt.Sprintf("checks  %d, %d broken", len(v.Findings), len(v.Broken())),
+	}
+	if v.Requests > 0 {
+		clients := fmt.Sprintf("clients %s requests, told of %s orders: lost %d, unexpected %d; outcomes unknown at first %s, still %d",
+			n(v.Requests), n(v.Acknowledged), v.Lost, v.Unexpected, n(v.Unknown), v.Unresolved)
+		lines = slices.Insert(lines, 0, clients)
+	}
+	return lines
+}
+
+func (f *Finding) print(w io.Writer, shown int) {
 	if f.OK {
 		fmt.Fprintf(w, "  ok      %d  %s\n", f.Invariant, f.Check)
 		return
 	}
 	fmt.Fprintf(w, "  BROKEN  %d  %s (%s): broken by %s\n", f.Invariant, f.Check, f.ID, humanize.Comma(f.Broken))
-	for _, row := range f.Rows {
+	rows := f.Rows[:min(shown, len(f.Rows))]
+	for _, row := range rows {
 		fmt.Fprintf(w, "             %v\n", row)
 	}
-	if rest := f.Broken - int64(len(f.Rows)); rest > 0 && len(f.Rows) > 0 {
+	if rest := f.Broken - int64(len(rows)); rest > 0 && len(rows) > 0 {
 		fmt.Fprintf(w, "             and %s more\n", humanize.Comma(rest))
 	}
 }
