@@ -48,7 +48,7 @@ type buyersOptions struct {
 const (
 	maxClients     = 2000 // that wait for an answer at the same time
 	duplicateShare = 0.1  // of the buyers, who send their request twice at once
-	payShare       = 0.1  // of those who got an order; a payment has a transaction of its own, orders share theirs
+	payShare       = 0.1  // of those who got an order; each payment has its own transaction, orders share theirs
 	cancelShare    = 0.02
 	maxRate        = 250              // buyers a second, unless --rate is given: what two cores do beside everything else
 	sendTimeout    = 18 * time.Second // longer than shop and gateway take

@@ -8,7 +8,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// The clock from which an instance makes its ids is set by a file in a volume of its own: the shop is built with a clock
+// The clock from which an instance makes its ids is set by a file in a separate volume: the shop is built with a clock
 // that reads the file, since libfaketime has no effect on a static program.
 const (
 	clockTag     = "seckill_clock" // build tag

@@ -255,6 +255,6 @@ func TestGuard_InEveryNormalBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(compose), guardOffTag) || !strings.Contains(string(compose), "${SECKILL_BUILD_TAGS:-}") {
-		t.Errorf("%s must build without tags unless it is told to", composeFile)
+		t.Errorf("%s must build without tags unless it is configured otherwise", composeFile)
 	}
 }

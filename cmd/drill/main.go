@@ -44,7 +44,7 @@ failed, 2 if something could not be started. Ctrl-C takes everything down.`
 
 // Validate reports the first invalid flag. kong calls it.
 func (c *command) Validate() error {
-	const most, least = maxUsers * 4 / 10, 100 // every unit has a buyer of its own, and some buyers come too late
+	const most, least = maxUsers * 4 / 10, 100 // every unit has its own buyer, and some buyers come too late
 	if c.Orders < least || c.Orders > most {
 		return fmt.Errorf("--orders must be from %d to %d", least, most)
 	}

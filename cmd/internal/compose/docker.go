@@ -1,4 +1,4 @@
-// Package compose runs docker compose projects from Go: it brings a compose file up under a name of its own, with its own
+// Package compose runs docker compose projects from Go: it brings a compose file up under a separate name, with its own
 // images, networks, volumes and free ports, works on its containers, and takes all of it down.
 package compose
 
@@ -24,7 +24,7 @@ type Docker struct {
 // commandTimeout bounds commands whose context has no deadline, since the daemon may hang.
 const commandTimeout = time.Minute
 
-// Run runs docker and returns its trimmed output. The command has a process group of its own, so Ctrl-C does not reach it:
+// Run runs docker and returns its trimmed output. The command has its own process group, so Ctrl-C does not reach it:
 // it is for the caller, who cleans up with more commands.
 func (d *Docker) Run(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, nil, args...)

@@ -33,7 +33,7 @@ type Config struct {
 	Overlay  string            // YAML that is laid over the compose file; "" for none
 }
 
-// Project is a compose file under a name of its own.
+// Project is a compose file under a separate name.
 type Project struct {
 	*Docker
 	Options

@@ -104,15 +104,15 @@ func (c *comparison) order(o service.Order) error {
 	if claim := c.missing[o.ID]; claim != nil {
 		delete(c.missing, o.ID)
 		if claim.user != o.UserID || claim.voucher != o.VoucherID || (claim.key != "" && claim.key != o.RequestID) {
-			c.add(orderMismatch, append(columns, "told_user", claim.user, "told_voucher", claim.voucher, "told_request", claim.key)...)
+			c.add(orderMismatch, append(columns, "claimed_user", claim.user, "claimed_voucher", claim.voucher, "claimed_request", claim.key)...)
 		}
 		return nil
 	}
 	if r := c.Claims.requests[requestKey{user: o.UserID, key: o.RequestID}]; r != nil {
 		switch {
-		case r.unresolved(): // a finding of its own; there may well be an order
+		case r.unresolved(): // a separate finding; an order may exist
 		case r.order != 0:
-			c.add(orderMismatch, append(columns, "told_order", r.order)...)
+			c.add(orderMismatch, append(columns, "claimed_order", r.order)...)
 		default:
 			c.add(orderRefused, columns...)
 		}
