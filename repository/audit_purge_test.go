@@ -21,11 +21,12 @@ func TestAudit_AfterPurge(t *testing.T) {
 			voucher := onSale(t, db, 10, 1)
 			first := service.UserID(nextID()) * 10
 			old := place(t, db, placement(voucher, first, ""), placement(voucher, first+1, ""))
-			must(t, db, "UPDATE outbox_event SET status = 1, next_retry_time = ?", time.Now().Add(-time.Hour))
+			before := time.Now().Add(-time.Minute)
+			must(t, db, "UPDATE outbox_event SET status = 1, next_retry_time = ?, created_at = ?", time.Now().Add(-time.Hour), before)
+			must(t, db, "UPDATE voucher_order SET created_at = ?", before) // so that these orders are older than the one below
 			if n, err := NewOutbox(db).Purge(t.Context(), time.Minute, 100, archive); err != nil || n < 2 {
 				t.Fatalf("purged %d (%v)", n, err)
 			}
-			time.Sleep(2 * time.Millisecond) // orders of the same millisecond as a purged event count as old
 			if _, err := NewOrders(db).Cancel(t.Context(), old[0].Order.ID, first, nextID()); err != nil {
 				t.Fatal(err)
 			}
