@@ -23,7 +23,7 @@ type commands struct {
 const description = `Experiments with the shop: measure, compare, and attack it.
 
   go run ./cmd/lab load                against a shop that runs somewhere
-  go run ./cmd/lab compare             locks and batch sizes, each with a shop of its own
+  go run ./cmd/lab compare             locks and batch sizes
   go run ./cmd/lab locks               what a lost lock does
   go run ./cmd/lab ids                 why ids are made the way they are
 

@@ -1,4 +1,4 @@
-// Command seckill is the shop: it serves it, shows it, and maintains its database. Each command has a file of its own;
+// Command seckill is the shop: it serves it, shows it, and maintains its database. Each command has its own file;
 // `seckill --help` lists them. Experiments and measurements are in cmd/lab.
 package main
 

@@ -58,7 +58,7 @@ func TestReadme_Tour(t *testing.T) {
 	}
 }
 
-// serve runs an embedded shop in a process of its own until the test ends.
+// serve runs an embedded shop in a separate process until the test ends.
 func serve(t *testing.T, program, listen, data string) {
 	t.Helper()
 	shop := exec.Command(program, "serve", "--listen="+listen, "--data="+data)

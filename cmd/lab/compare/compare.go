@@ -30,8 +30,8 @@ type Command struct {
 
 // Help describes the experiment.
 func (Command) Help() string {
-	return `Every combination of --lock and --commit-batch-max has a trial in each round: a shop in a process of its own, on an
-empty database that is created on the configured server and dropped afterwards. Buyers, one for each unit, place
+	return `Every combination of --lock and --commit-batch-max has a trial in each round: a separate shop process, on an
+empty database that is created on the configured server and later dropped. Buyers, one for each unit, place
 orders as fast as the shop answers. Then a small voucher is sold out. Then the shop ends, and the clients' answers and
 every invariant are checked against its database. Every second round runs in reverse order. Figures are medians.
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// childShop is a shop in a process of its own.
+// childShop is a shop in a separate process.
 type childShop struct {
 	url      string
 	cmd      *exec.Cmd

@@ -15,7 +15,7 @@ import (
 	"seckill/service/idgen/idgentest"
 )
 
-// slow takes its time, so that what a machine's other work costs does not decide.
+// slow delays every load, so that it dominates what other work of the machine costs.
 type slow struct {
 	idgen.RangeStore
 	took time.Duration
@@ -26,7 +26,7 @@ func (s slow) Allocate(ctx context.Context, n int64) (idgen.Range, error) {
 	return s.RangeStore.Allocate(ctx, n)
 }
 
-// openFloor is a floor that is never in the way.
+// openFloor accepts every range.
 type openFloor struct{}
 
 func (openFloor) Floor(context.Context) (int64, int64, error)       { return 0, 1, nil }

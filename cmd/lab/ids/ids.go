@@ -33,7 +33,7 @@ func (Command) Help() string {
 keys: what the primary key costs InnoDB: auto-increment, snowflake, UUIDv7, UUIDv4 as text and as bytes.
 step: a segment size that follows demand, against fixed sizes, under a load that rises a hundredfold and falls again.
 
-It takes about two minutes and uses the servers fully. Give it a database of its own: it creates tables there.`
+It takes about two minutes and uses the servers fully. Give it a separate database: it creates tables there.`
 }
 
 // Result has the results of the experiments that ran.

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,25 +17,25 @@ import (
 	"seckill/service/idgen"
 )
 
-// KeysConfig says what Keys measures. The zero value of a field stands for its default.
+// KeysConfig configures Keys. Zero values stand for the defaults.
 type KeysConfig struct {
-	// DB is a database on MySQL or MariaDB in which tables may be created and dropped. Its user has to be allowed to
-	// switch InnoDB's counters, which are the whole server's: anything else that is written meanwhile is counted too.
+	// DB is a MySQL or MariaDB database for the tables. Its user must be allowed to enable InnoDB's counters. They belong to
+	// the whole server, so other writes are counted too.
 	DB *sql.DB
 	// Snowflake makes the keys of one of the tables.
 	Snowflake idgen.Generator
 
 	Rows    int // of each table, default 200,000
-	Rounds  int // in which the tables are filled in turn, so that a busy moment hits all alike; default 20
-	Batch   int // rows an INSERT, default 200
+	Rounds  int // each adds rows to every table, so that a disturbance affects all of them; default 20
+	Batch   int // rows of an INSERT, default 200
 	Workers int // connections, default 4
 }
 
 func (c KeysConfig) withDefaults() KeysConfig {
-	defaultTo(&c.Rows, 200_000)
-	defaultTo(&c.Rounds, 20)
-	defaultTo(&c.Batch, 200)
-	defaultTo(&c.Workers, 4)
+	c.Rows = cmp.Or(c.Rows, 200_000)
+	c.Rounds = cmp.Or(c.Rounds, 20)
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.Workers = cmp.Or(c.Workers, 4)
 	return c
 }
 
@@ -45,19 +46,19 @@ type KeysResult struct {
 	Runs   []KeyRun `json:"runs"`
 }
 
-// KeyRun is one kind of key.
+// KeyRun is the result of one kind of key.
 type KeyRun struct {
 	Key        string  `json:"key"`
 	RowsPerS   float64 `json:"rows_per_s"`
 	Splits     int64   `json:"page_splits"` // of both indexes
 	TableBytes int64   `json:"table_bytes"` // of the primary key, which holds the rows
-	IndexBytes int64   `json:"index_bytes"` // of a secondary index on a number, which repeats the primary key
+	IndexBytes int64   `json:"index_bytes"` // of a secondary index on a number, which contains the primary key
 }
 
-// keyKind is a kind of key: its table, its column, and how to make one. A nil make leaves it to the server.
+// keyKind is a kind of key: its table, its column, and how to generate one. If generate is nil, the server does.
 type keyKind struct {
 	table, name, column string
-	make                func(context.Context) (any, error)
+	generate            func(context.Context) (any, error)
 }
 
 func (c KeysConfig) kinds() []keyKind {
@@ -79,7 +80,7 @@ func (c KeysConfig) kinds() []keyKind {
 
 const splitCounter = "index_page_splits"
 
-// Keys fills a table for each kind of key, round by round, and drops them again. It blocks until all is done or ctx ends.
+// Keys fills a table for each kind of key, round by round, and drops the tables. It blocks until then, or until ctx ends.
 func Keys(ctx context.Context, c KeysConfig) (result *KeysResult, err error) {
 	c = c.withDefaults()
 	result = &KeysResult{Rows: c.Rows}
@@ -100,7 +101,7 @@ func Keys(ctx context.Context, c KeysConfig) (result *KeysResult, err error) {
 	return result, err
 }
 
-// countSplits makes InnoDB count page splits and returns what puts it back as it was.
+// countSplits makes InnoDB count page splits; restore undoes it.
 func (c KeysConfig) countSplits(ctx context.Context, server string) (restore func() error, err error) {
 	state := "status = 'enabled'"
 	if strings.Contains(server, "MariaDB") {
@@ -113,7 +114,7 @@ func (c KeysConfig) countSplits(ctx context.Context, server string) (restore fun
 		return func() error { return nil }, err
 	}
 	if _, err = c.DB.ExecContext(ctx, "SET GLOBAL innodb_monitor_enable = '"+splitCounter+"'"); err != nil {
-		return nil, fmt.Errorf("have page splits counted: %w", err)
+		return nil, fmt.Errorf("count page splits: %w", err)
 	}
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -128,7 +129,7 @@ func (c KeysConfig) splits(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// create makes the tables. They resemble orders: a user to look it up by, and a row of a hundred bytes or so.
+// create creates the tables. Their rows resemble orders: about a hundred bytes, and an index by user.
 func (c KeysConfig) create(ctx context.Context, kinds []keyKind) error {
 	if err := c.drop(ctx, kinds); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (c KeysConfig) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// fill fills all tables in turn, and measures.
+// fill fills all tables round by round, and measures.
 func (c KeysConfig) fill(ctx context.Context, kinds []keyKind) ([]KeyRun, error) {
 	runs, took := make([]KeyRun, len(kinds)), make([]time.Duration, len(kinds))
 	for round := range c.Rounds {
@@ -188,7 +189,7 @@ func (c KeysConfig) fill(ctx context.Context, kinds []keyKind) ([]KeyRun, error)
 	return runs, nil
 }
 
-// insertAll inserts rows in batches, over several connections.
+// insertAll inserts rows in batches, with several connections.
 func (c KeysConfig) insertAll(ctx context.Context, kind keyKind, rows int) error {
 	var left atomic.Int64
 	left.Store(int64(rows))
@@ -211,16 +212,16 @@ func (c KeysConfig) insertAll(ctx context.Context, kind keyKind, rows int) error
 
 func (c KeysConfig) insert(ctx context.Context, kind keyKind, n int) error {
 	columns, row := "user_id, detail", "(?, ?)"
-	if kind.make != nil {
+	if kind.generate != nil {
 		columns, row = columns+", id", "(?, ?, ?)"
 	}
 	args := make([]any, 0, 3*n)
 	for range n {
 		args = append(args, rand.Int64N(1_000_000), strings.Repeat("x", 80))
-		if kind.make == nil {
+		if kind.generate == nil {
 			continue
 		}
-		key, err := kind.make(ctx)
+		key, err := kind.generate(ctx)
 		if err != nil {
 			return err
 		}
@@ -230,8 +231,8 @@ func (c KeysConfig) insert(ctx context.Context, kind keyKind, n int) error {
 	return err
 }
 
-// measure reads the sizes of a table's indexes as InnoDB's statistics have them after they are brought up to date: those
-// of all pages allocated, which are more by up to a megabyte than those in use.
+// measure reads the sizes of a table's indexes from InnoDB's statistics: those of all allocated pages, up to a megabyte more
+// than those in use.
 func (c KeysConfig) measure(ctx context.Context, table string, run *KeyRun) error {
 	var name, op, kind, text string
 	if err := c.DB.QueryRowContext(ctx, "ANALYZE TABLE "+table).Scan(&name, &op, &kind, &text); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Latency summarises how long calls took, in microseconds.
+// Latency summarizes latencies, in microseconds.
 type Latency struct {
 	Calls int     `json:"calls"`
 	P50   float64 `json:"p50_us"`
@@ -14,9 +14,9 @@ type Latency struct {
 	Max   float64 `json:"max_us"`
 }
 
-// Point is the latency of the calls that began in one stretch of time.
+// Point is the latency of the calls that began in one interval.
 type Point struct {
-	At float64 `json:"at_ms"` // beginning of the stretch, since the beginning of the run
+	At float64 `json:"at_ms"` // beginning of the interval, since the beginning of the run
 	Latency
 }
 
@@ -25,7 +25,7 @@ type sample struct {
 	at, took time.Duration
 }
 
-func summarise(took []time.Duration) Latency {
+func summarize(took []time.Duration) Latency {
 	if len(took) == 0 {
 		return Latency{}
 	}
@@ -36,16 +36,16 @@ func summarise(took []time.Duration) Latency {
 	return Latency{Calls: len(took), P50: quantile(0.5), P99: quantile(0.99), P999: quantile(0.999), Max: quantile(1)}
 }
 
-// overTime splits samples into stretches of time.
-func overTime(samples []sample, stretch time.Duration) []Point {
+// overTime splits samples into intervals.
+func overTime(samples []sample, interval time.Duration) []Point {
 	parts := map[time.Duration][]time.Duration{}
 	for _, s := range samples {
-		at := s.at.Truncate(stretch)
+		at := s.at.Truncate(interval)
 		parts[at] = append(parts[at], s.took)
 	}
 	points := make([]Point, 0, len(parts))
 	for at, took := range parts {
-		points = append(points, Point{At: float64(at.Milliseconds()), Latency: summarise(took)})
+		points = append(points, Point{At: float64(at.Milliseconds()), Latency: summarize(took)})
 	}
 	slices.SortFunc(points, func(a, b Point) int { return int(a.At - b.At) })
 	return points

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -9,60 +10,53 @@ import (
 	"seckill/service/idgen"
 )
 
-// RefillConfig says what Refill measures. The zero value of a field stands for its default.
+// RefillConfig configures Refill. Zero values stand for the defaults.
 type RefillConfig struct {
-	// Incr takes a single id off the store: the way without buffers.
+	// Incr takes a single id from the store, without a buffer.
 	Incr func(ctx context.Context) error
-	// Ranges is the store that buffers are filled from.
+	// Ranges is the store that fills the buffers.
 	Ranges idgen.RangeStore
 
-	Rate    int           // ids a second, default 20,000
-	Step    int64         // ids a load, default half a second's
-	Workers int           // callers at once, default 8
-	Time    time.Duration // of each run, default 5 s
-	Stretch time.Duration // of a point of the series, default 25 ms
+	Rate     int           // ids a second, default 20,000
+	Step     int64         // ids of a load, default half a second of ids
+	Workers  int           // concurrent callers, default 8
+	Time     time.Duration // of each run, default 5 s
+	Interval time.Duration // between points of the series, default 25 ms
 }
 
 func (c RefillConfig) withDefaults() RefillConfig {
-	defaultTo(&c.Rate, 20_000)
-	defaultTo(&c.Step, int64(c.Rate/2))
-	defaultTo(&c.Workers, 8)
-	defaultTo(&c.Time, 5*time.Second)
-	defaultTo(&c.Stretch, 25*time.Millisecond)
+	c.Rate = cmp.Or(c.Rate, 20_000)
+	c.Step = cmp.Or(c.Step, int64(c.Rate/2))
+	c.Workers = cmp.Or(c.Workers, 8)
+	c.Time = cmp.Or(c.Time, 5*time.Second)
+	c.Interval = cmp.Or(c.Interval, 25*time.Millisecond)
 	return c
 }
 
-func defaultTo[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// RefillResult compares the ways to get ids out of a store.
+// RefillResult compares the ways to take ids from a store.
 type RefillResult struct {
 	Rate int         `json:"rate"`
 	Step int64       `json:"step"`
 	Runs []RefillRun `json:"runs"` // "incr per id", "single buffer", "double buffer"
 }
 
-// RefillRun is one way.
+// RefillRun is the result of one way.
 type RefillRun struct {
 	Way        string  `json:"way"`
-	Throughput float64 `json:"throughput"` // ids a second when nobody holds back
-	Waits      int64   `json:"waits"`      // calls that found no id and waited for a load, at the rate
+	Throughput float64 `json:"throughput"` // ids a second at full speed
+	Waits      int64   `json:"waits"`      // calls at the rate that found no id and waited for a load
 	Overall    Latency `json:"overall"`    // of all calls at the rate
-	Series     []Point `json:"series"`     // of the same calls over time: here the saw-tooth shows
+	Series     []Point `json:"series"`     // of the same calls over time
 }
 
-// Refill takes ids at the same rate from a store in three ways, and then as fast as it can. It blocks for about seven
-// times Time, or until ctx ends.
+// Refill takes ids from a store in three ways, each at full speed and at a fixed rate. It blocks for about four times Time,
+// or until ctx ends.
 func Refill(ctx context.Context, c RefillConfig) (*RefillResult, error) {
 	c = c.withDefaults()
 	result := &RefillResult{Rate: c.Rate, Step: c.Step}
 	ways := []struct {
 		name   string
-		loadAt float64 // negative: no buffer
+		loadAt float64 // of the share of a segment that is used; negative: no buffer
 	}{{"incr per id", -1}, {"single buffer", 1}, {"double buffer", 0.1}}
 	for _, way := range ways {
 		run, err := c.run(ctx, way.loadAt)
@@ -77,18 +71,18 @@ func Refill(ctx context.Context, c RefillConfig) (*RefillResult, error) {
 
 func (c RefillConfig) run(ctx context.Context, loadAt float64) (run RefillRun, err error) {
 	if loadAt < 0 {
-		run.Throughput, err = c.flatOut(ctx, c.Incr)
+		run.Throughput, err = c.fullSpeed(ctx, c.Incr)
 		if err == nil {
 			run.Overall, run.Series, err = c.paced(ctx, c.Incr)
 		}
 		return run, err
 	}
-	// Flat out, a step of half a second's ids at the rate would be gone at once: it may grow there.
+	// At full speed a fixed step would be used up at once, so it may grow.
 	fast, err := c.buffer(ctx, loadAt, 1000*c.Step)
 	if err != nil {
 		return run, err
 	}
-	run.Throughput, err = c.flatOut(ctx, nextOf(fast))
+	run.Throughput, err = c.fullSpeed(ctx, nextOf(fast))
 	if err = errors.Join(err, fast.Close(ctx)); err != nil {
 		return run, err
 	}
@@ -97,12 +91,12 @@ func (c RefillConfig) run(ctx context.Context, loadAt float64) (run RefillRun, e
 		return run, err
 	}
 	run.Overall, run.Series, err = c.paced(ctx, nextOf(steady))
-	run.Waits = steady.Stats().Waited - 1 // the first load is waited for in any case
+	run.Waits = steady.Stats().Waited - 1 // every run waits for the first load
 	return run, errors.Join(err, steady.Close(ctx))
 }
 
-func (c RefillConfig) buffer(ctx context.Context, loadAt float64, most int64) (*idgen.Segment, error) {
-	return idgen.NewSegment(ctx, c.Ranges, idgen.WithLoadAt(loadAt), idgen.WithStep(c.Step, most))
+func (c RefillConfig) buffer(ctx context.Context, loadAt float64, maxStep int64) (*idgen.Segment, error) {
+	return idgen.NewSegment(ctx, c.Ranges, idgen.WithLoadAt(loadAt), idgen.WithStep(c.Step, maxStep))
 }
 
 func nextOf(g idgen.Generator) func(context.Context) error {
@@ -112,8 +106,8 @@ func nextOf(g idgen.Generator) func(context.Context) error {
 	}
 }
 
-// flatOut lets all workers take ids without a pause and returns how many a second they got.
-func (c RefillConfig) flatOut(ctx context.Context, next func(context.Context) error) (float64, error) {
+// fullSpeed lets all workers take ids without a pause. It returns ids a second.
+func (c RefillConfig) fullSpeed(ctx context.Context, next func(context.Context) error) (float64, error) {
 	start := time.Now()
 	counts := make([]int, c.Workers)
 	err := c.workers(func(worker int) error {
@@ -133,7 +127,7 @@ func (c RefillConfig) flatOut(ctx context.Context, next func(context.Context) er
 	return float64(total) / took.Seconds(), err
 }
 
-// paced takes ids at the rate and returns how long the calls took.
+// paced takes ids at the rate. It returns the latencies of the calls.
 func (c RefillConfig) paced(ctx context.Context, next func(context.Context) error) (Latency, []Point, error) {
 	start := time.Now()
 	samples := make([][]sample, c.Workers)
@@ -159,10 +153,10 @@ func (c RefillConfig) paced(ctx context.Context, next func(context.Context) erro
 	for _, s := range all {
 		took = append(took, s.took)
 	}
-	return summarise(took), overTime(all, c.Stretch), err
+	return summarize(took), overTime(all, c.Interval), err
 }
 
-// workers runs work on as many goroutines as there are workers.
+// workers runs work on c.Workers goroutines.
 func (c RefillConfig) workers(work func(worker int) error) error {
 	errs := make([]error, c.Workers)
 	var wg sync.WaitGroup

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,48 +9,47 @@ import (
 	"seckill/service/idgen"
 )
 
-// StepConfig says what Step measures. The zero value of a field stands for its default. All times are short, so that
-// hours of a shop's life pass in seconds.
+// StepConfig configures Step. Zero values stand for the defaults.
 type StepConfig struct {
 	Ranges idgen.RangeStore
 
-	Low    int           // ids a second before and after the rush, default 2,000; the rush has a hundred times as many
-	Phase  time.Duration // of each of: low, rush, low; default 4 s
-	Target time.Duration // that a segment should last, default 500 ms
+	Low    int           // ids a second in the low phases, default 2,000; the peak has a hundred times as many
+	Phase  time.Duration // of each phase: low, peak, low; default 4 s
+	Target time.Duration // how long a segment should last, default 500 ms
 	Every  time.Duration // between samples, default 100 ms
 }
 
 func (c StepConfig) withDefaults() StepConfig {
-	defaultTo(&c.Low, 2000)
-	defaultTo(&c.Phase, 4*time.Second)
-	defaultTo(&c.Target, 500*time.Millisecond)
-	defaultTo(&c.Every, 100*time.Millisecond)
+	c.Low = cmp.Or(c.Low, 2000)
+	c.Phase = cmp.Or(c.Phase, 4*time.Second)
+	c.Target = cmp.Or(c.Target, 500*time.Millisecond)
+	c.Every = cmp.Or(c.Every, 100*time.Millisecond)
 	return c
 }
 
-// rush is how many times as many ids are wanted in the middle.
-const rush = 100
+// peakFactor is the rate of the peak, divided by the low rate.
+const peakFactor = 100
 
 // StepResult compares a step that follows demand with fixed ones.
 type StepResult struct {
 	Low    int       `json:"low_rate"`
 	High   int       `json:"high_rate"`
 	Target float64   `json:"target_ms"`
-	Runs   []StepRun `json:"runs"` // "dynamic", "fixed, for the low rate", "fixed, for the rush"
+	Runs   []StepRun `json:"runs"` // "dynamic", "fixed, for the low rate", "fixed, for the peak"
 }
 
-// StepRun is one way to choose the step.
+// StepRun is the result of one way to choose the step.
 type StepRun struct {
 	Way    string       `json:"way"`
 	Loads  int64        `json:"loads"`
 	Waits  int64        `json:"waits"`         // calls that found no id
-	Quiet  int64        `json:"wasted_quiet"`  // ids that a restart at the end of the first phase would have lost
-	Most   int64        `json:"wasted_most"`   // ids that a restart at the worst moment would have lost
-	AtEnd  int64        `json:"wasted_at_end"` // ids that the stop at the end lost: a rush leaves large segments behind
+	Quiet  int64        `json:"wasted_quiet"`  // ids that a restart at the end of the first phase would lose
+	Most   int64        `json:"wasted_most"`   // ids that a restart at the worst moment would lose
+	AtEnd  int64        `json:"wasted_at_end"` // ids that a restart at the end would lose
 	Series []StepSample `json:"series"`
 }
 
-// StepSample is a look at one moment.
+// StepSample is the state at one moment.
 type StepSample struct {
 	At     float64 `json:"at_ms"`
 	Rate   float64 `json:"ids_per_s"`
@@ -58,18 +58,17 @@ type StepSample struct {
 	Unused int64   `json:"unused"` // ids that a restart now would lose
 }
 
-// Step takes ids under a load that rises a hundredfold and falls again. It blocks for about nine phases, or until ctx
-// ends.
+// Step takes ids under a load that rises a hundredfold and falls again. It blocks for about nine phases, or until ctx ends.
 func Step(ctx context.Context, c StepConfig) (*StepResult, error) {
 	c = c.withDefaults()
-	result := &StepResult{Low: c.Low, High: rush * c.Low, Target: float64(c.Target.Milliseconds())}
+	result := &StepResult{Low: c.Low, High: peakFactor * c.Low, Target: float64(c.Target.Milliseconds())}
 	small := max(1, int64(float64(c.Low)*c.Target.Seconds()))
 	for _, way := range []struct {
 		name        string
 		least, most int64
 	}{
-		{"dynamic", small, 4 * rush * small}, {"fixed, for the low rate", small, small},
-		{"fixed, for the rush", rush * small, rush * small},
+		{"dynamic", small, 4 * peakFactor * small}, {"fixed, for the low rate", small, small},
+		{"fixed, for the peak", peakFactor * small, peakFactor * small},
 	} {
 		run, err := c.run(ctx, way.least, way.most)
 		if err != nil {
@@ -91,7 +90,7 @@ func (c StepConfig) run(ctx context.Context, least, most int64) (run StepRun, er
 	for at := time.Duration(0); at < 3*c.Phase && err == nil; at += c.Every {
 		rate := c.Low
 		if at >= c.Phase && at < 2*c.Phase {
-			rate *= rush
+			rate *= peakFactor
 		}
 		n, begun := 0, time.Now()
 		n, err = take(ctx, g, rate, start.Add(at+c.Every))
@@ -110,7 +109,7 @@ func (c StepConfig) run(ctx context.Context, least, most int64) (run StepRun, er
 	return run, errors.Join(err, g.Close(ctx))
 }
 
-// take takes ids at the rate until the time is over, a millisecond's worth at once.
+// take takes ids at the rate until a time, once a millisecond.
 func take(ctx context.Context, g idgen.Generator, rate int, until time.Time) (taken int, err error) {
 	begun := time.Now()
 	for now := begun; now.Before(until); now = time.Now() {

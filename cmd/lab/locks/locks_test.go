@@ -12,7 +12,7 @@ import (
 	"seckill/repository/repotest/zktest"
 )
 
-// The output tells of every lock: two holders at the same time, for how long, whether a token helps, and that the sale was
+// The output shows for every lock: two holders at the same time, for how long, whether a token helps, and that the sale was
 // correct.
 func TestCommand_EveryLock(t *testing.T) {
 	clitest.NoLeaks(t)

@@ -28,7 +28,7 @@ type breakable interface {
 type subject struct {
 	name  string
 	where string // its servers are
-	// open returns a Locker that stands for a process of its own. The caller closes it.
+	// open returns a Locker that stands for a separate process. The caller closes it.
 	open func() (breakable, error)
 }
 
