@@ -11,8 +11,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// Broker puts a span around the publishing and the handling of each event that is part of a trace; system names the
-// broker as OpenTelemetry does. Closing it closes inner.
+// Broker puts a span around publishing and handling each traced event. system is the broker's name in OpenTelemetry.
+// Closing it closes inner.
 func (t *Tracing) Broker(inner outbox.Broker, system string) outbox.Broker {
 	if t == nil {
 		return inner
@@ -26,16 +26,16 @@ type tracedBroker struct {
 	system attribute.KeyValue
 }
 
-// Publish hands events on under spans of their own, so that whoever takes them goes on from there.
+// Publish starts a span for each traced event, from which its consumers continue.
 func (b tracedBroker) Publish(ctx context.Context, events []outbox.Event) []error {
-	var spans []trace.Span // of the events, as far as they are traced
+	var spans []trace.Span // nil for events that are not traced
 	for i, e := range events {
 		if e.TraceParent == "" {
 			continue
 		}
 		if spans == nil {
 			spans = make([]trace.Span, len(events))
-			events = append([]outbox.Event(nil), events...) // the caller's stay as they are
+			events = append([]outbox.Event(nil), events...) // the caller's events are not changed
 		}
 		spans[i] = b.start(within(context.Background(), e.TraceParent), "publish ", e, trace.SpanKindProducer)
 		events[i].TraceParent = traceParent(spans[i])
@@ -49,7 +49,7 @@ func (b tracedBroker) Publish(ctx context.Context, events []outbox.Event) []erro
 	return results
 }
 
-// Subscribe handles events under spans.
+// Subscribe starts a span for each delivery of a traced event.
 func (b tracedBroker) Subscribe(ctx context.Context, group string, handle outbox.Handler) error {
 	return b.Broker.Subscribe(ctx, group, func(ctx context.Context, e outbox.Event) error {
 		if e.TraceParent == "" {

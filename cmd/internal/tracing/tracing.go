@@ -1,9 +1,8 @@
-// Package tracing follows an order through the shop with OpenTelemetry: the request, its lock, the commit of its batch,
-// its event's way through the relay and the broker, and the consumers. Each part is a decorator of one of the shop's own
-// interfaces, put around it in the composition root and nowhere else, so that a shop without traces has none of it.
+// Package tracing records an order's way through the shop with OpenTelemetry: the request, its lock, the commit of its
+// batch, its event's way through relay and broker, and the consumers. Each part decorates one of the shop's interfaces; only
+// the composition root knows of it, and a shop without traces has none of it.
 //
-// Only a request starts a trace. What comes after it goes on with the trace that it is handed, and does nothing for an
-// order that has none.
+// Only a request starts a trace. All later steps continue the trace they get, and do nothing without one.
 package tracing
 
 import (
@@ -12,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -24,14 +24,14 @@ import (
 )
 
 // Options say where traces go. The SDK's variables (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*,
-// OTEL_EXPORTER_OTLP_HEADERS and the like) are heeded as it documents them.
+// OTEL_EXPORTER_OTLP_HEADERS, …) work as it documents them.
 type Options struct {
-	Endpoint string   // http or https URL of an OTLP collector; without a path, /v1/traces is meant
-	Ratio    *float64 // of the requests that start a trace; nil leaves it to OTEL_TRACES_SAMPLER, which is all of them by default
+	Endpoint string   // URL of an OTLP collector over HTTP; the default path is /v1/traces
+	Ratio    *float64 // of requests that start a trace; nil: as OTEL_TRACES_SAMPLER says, all by default
 	Log      *slog.Logger
 }
 
-// Tracing makes spans and sends them. A nil *Tracing is one that is off: its methods return what they are given.
+// Tracing makes and sends spans. A nil *Tracing is off: its methods return what they get.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	exporter *exporter
@@ -39,11 +39,11 @@ type Tracing struct {
 	log      *slog.Logger
 }
 
-// closeWithin bounds Close: the last spans are not worth more.
-const closeWithin = 3 * time.Second
+// closeTimeout bounds Close: the last spans are not worth more.
+const closeTimeout = 3 * time.Second
 
-// Start begins to send. It doesn't wait for the collector, which may come and go: spans that it does not take are
-// dropped, and nobody waits for them. Close it last.
+// Start begins to send spans. It does not wait for the collector: while that is unavailable, spans are dropped. Close it
+// last.
 func Start(ctx context.Context, opts Options) (*Tracing, error) {
 	endpoint, err := parseEndpoint(opts.Endpoint)
 	if err != nil {
@@ -56,7 +56,7 @@ func Start(ctx context.Context, opts Options) (*Tracing, error) {
 	return start(ctx, otlp, opts)
 }
 
-// CheckEndpoint refuses what is no URL of a collector.
+// CheckEndpoint returns an error if endpoint is not the URL of a collector.
 func CheckEndpoint(endpoint string) error {
 	_, err := parseEndpoint(endpoint)
 	return err
@@ -94,35 +94,86 @@ func start(ctx context.Context, to sdktrace.SpanExporter, opts Options) (*Tracin
 	return t, nil
 }
 
-// Close sends what is left, in three seconds at most, and stops. That some spans did not get through is no error: it is
-// told in the log.
+// Close sends the remaining spans, within three seconds, and stops. Spans that cannot be sent are logged, not an error.
 func (t *Tracing) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, closeWithin)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	if err := t.provider.ForceFlush(ctx); err != nil {
 		t.log.Warn("the last traces could not be sent", "error", err)
 	}
-	t.exporter.stop()                                   // what is on its way is given up, so that nothing below has to wait for it
-	_ = t.provider.Shutdown(context.WithoutCancel(ctx)) // fails only where the exporter does
+	t.exporter.stop()                                   // so that Shutdown does not wait for exports
+	_ = t.provider.Shutdown(context.WithoutCancel(ctx)) // the exporter has logged its errors
 	return nil
 }
 
-// traceParent is a span's context in the form of W3C's traceparent header.
+// traceParent returns a span's context as a W3C traceparent header.
 func traceParent(span trace.Span) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), span), carrier)
 	return carrier["traceparent"]
 }
 
-// within returns ctx as part of the trace that a traceparent names; as it is if it names none.
+// within returns ctx as part of the trace of a traceparent, or unchanged if that is not valid.
 func within(ctx context.Context, traceParent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceParent})
 }
 
-// end ends a span, with what went wrong.
+// end ends a span with the error of its step.
 func end(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 	}
 	span.End()
+}
+
+// Log adds trace_id and span_id to log lines that are written with the context of a span.
+func Log(log *slog.Logger) *slog.Logger { return slog.New(logHandler{log.Handler()}) }
+
+type logHandler struct{ slog.Handler }
+
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		r = r.Clone()
+		r.AddAttrs(slog.String("trace_id", sc.TraceID().String()), slog.String("span_id", sc.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
+}
+func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Handler.WithGroup(name)} }
+
+// exporter logs when the collector becomes unavailable and when it is back, once each. The SDK's global error handler
+// would get every failed batch.
+type exporter struct {
+	sdktrace.SpanExporter
+	log     *slog.Logger
+	failing atomic.Bool
+	stopped context.Context
+	stop    context.CancelFunc // ends running exports and makes later ones do nothing
+}
+
+func newExporter(to sdktrace.SpanExporter, log *slog.Logger) *exporter {
+	e := &exporter{SpanExporter: to, log: log}
+	e.stopped, e.stop = context.WithCancel(context.Background())
+	return e
+}
+
+// ExportSpans sends a batch. A batch that fails is lost: the exporter below has retried as long as that makes sense.
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	if e.stopped.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.stopped, cancel)()
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch {
+	case err == nil && e.failing.Swap(false):
+		e.log.Info("the collector of traces is back")
+	case err != nil && e.stopped.Err() == nil && !e.failing.Swap(true):
+		e.log.Warn("the collector of traces is away; traces are lost meanwhile", "error", err)
+	}
+	return nil
 }

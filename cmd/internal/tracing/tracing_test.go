@@ -41,7 +41,7 @@ func traced(t *testing.T) (*Tracing, func() tracetest.SpanStubs) {
 }
 
 // Off means that there is nothing: what is given comes back as it is, and asking for a trace allocates nothing.
-func TestOffIsFree(t *testing.T) {
+func TestTracing_OffIsFree(t *testing.T) {
 	var off *Tracing
 	locker, orders, broker := lock.None(), service.OrderStore(&fakeOrders{}), outbox.Broker(&fakeBroker{})
 	if off.Locker(locker) != locker || off.Orders(orders) != orders || off.Broker(broker, "inproc") != broker {
@@ -66,7 +66,7 @@ func (f *fakeOrders) Place(ctx context.Context, _ idgen.ID, batch []*service.Pla
 
 // A batch of traced and untraced orders: the traced ones have spans with their verdicts, in their own traces, and the
 // event goes on from there. Failures are failures, refusals are not.
-func TestBatch(t *testing.T) {
+func TestOrders_Batch(t *testing.T) {
 	tr, spans := traced(t)
 	const one, two = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	batch := []*service.Placement{{}, {TraceParent: one}, {TraceParent: two}, {TraceParent: two}}
@@ -117,7 +117,7 @@ func valueOf(span tracetest.SpanStub, key string) string {
 }
 
 // A store that panics leaves no span open: the committer answers its orders and goes on.
-func TestBatchThatPanics(t *testing.T) {
+func TestOrders_BatchPanics(t *testing.T) {
 	tr, spans := traced(t)
 	store := tr.Orders(&fakeOrders{place: func(context.Context, []*service.Placement) { panic("planted") }})
 	func() {
@@ -155,7 +155,7 @@ func (f *fakeBroker) Subscribe(ctx context.Context, _ string, handle outbox.Hand
 
 // Events go on from the span under which they were published; those without a trace, or with a broken one, are left
 // alone, and so are the caller's.
-func TestBroker(t *testing.T) {
+func TestBroker_Spans(t *testing.T) {
 	tr, spans := traced(t)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	events := []outbox.Event{{ID: 1, Type: "A", TraceParent: parent}, {ID: 2, Type: "B"}, {ID: 3, Type: "C", TraceParent: parent}}
@@ -197,7 +197,7 @@ func (h heldLocker) Acquire(context.Context, string, ...lock.Option) (lock.Lease
 }
 
 // A lock that another holds is no failure, and a request without a trace has no spans.
-func TestLock(t *testing.T) {
+func TestLocker_Outcomes(t *testing.T) {
 	tr, spans := traced(t)
 	locker := tr.Locker(lock.None())
 	lease, err := locker.Acquire(t.Context(), "a")
