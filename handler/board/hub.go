@@ -17,7 +17,7 @@ var (
 // starts from a snapshot.
 const keptFrames = 20
 
-// hub distributes frames to viewers, each over a channel of its own. It never waits for one of them. Board.mu guards it.
+// hub distributes frames to viewers, each over its own channel. It never waits for one of them. Board.mu guards it.
 type hub struct {
 	run     string // name of this run: frame numbers mean nothing to another one
 	viewers map[chan []byte]bool

@@ -13,8 +13,8 @@ import (
 	"seckill/service/idgen"
 )
 
-// told lists the events of some kinds, as "kind what".
-func told(b *Board, kinds ...Kind) (list []string) {
+// eventsOf lists the events of some kinds, as "kind what".
+func eventsOf(b *Board, kinds ...Kind) (list []string) {
 	events := b.events.between(0, math.MaxInt64)
 	for _, e := range events {
 		if slices.Contains(kinds, e.Kind) {
@@ -31,7 +31,7 @@ func mustTell(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func TestWhatHappensToASale(t *testing.T) {
+func TestTimeline_Sale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shop := &fakeShop{}
 		shop.put(voucher(1, 0, 10, time.Now().Add(-time.Minute))) // is sold out from the beginning: no news
@@ -42,9 +42,9 @@ func TestWhatHappensToASale(t *testing.T) {
 		shop.put(voucher(2, 100, 100, opens))
 		time.Sleep(30 * time.Second)
 		sale := []Kind{SaleOpened, SoldOut, OnSaleAgain, SaleEnded}
-		mustTell(t, told(b, sale...))
+		mustTell(t, eventsOf(b, sale...))
 		time.Sleep(time.Minute)
-		mustTell(t, told(b, sale...), "sale-opened voucher 2")
+		mustTell(t, eventsOf(b, sale...), "sale-opened voucher 2")
 		events := b.events.between(0, math.MaxInt64)
 		if i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == SaleOpened }); events[i].At != b.events.since(opens) {
 			t.Errorf("opened at %d, the line says %d", b.events.since(opens), events[i].At)
@@ -60,13 +60,13 @@ func TestWhatHappensToASale(t *testing.T) {
 			shop.put(voucher(2, 1, 100, opens))
 			time.Sleep(300 * time.Millisecond)
 		}
-		got := told(b, sale...)
+		got := eventsOf(b, sale...)
 		mustTell(t, got[:3], "sale-opened voucher 2", "sold-out voucher 2", "on-sale-again voucher 2")
 		if len(got) > 9 {
 			t.Errorf("the line is full of %q", got)
 		}
 		time.Sleep(2 * time.Hour)
-		got = told(b, sale...)
+		got = eventsOf(b, sale...)
 		if got[len(got)-1] != "sale-ended voucher 2" {
 			t.Errorf("the line ends with %q", got)
 		}
@@ -74,7 +74,7 @@ func TestWhatHappensToASale(t *testing.T) {
 }
 
 // The board is about what is being bought, also if that is an old voucher, and does not waver between two.
-func TestFocus(t *testing.T) {
+func TestVouchers_Focus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shop := &fakeShop{}
 		for id := range idgen.ID(20) {
@@ -126,7 +126,7 @@ func viewOf(b *Board) shopView {
 	return b.view
 }
 
-func TestInstancesComeAndGo(t *testing.T) {
+func TestInstances_Events(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shop := &fakeShop{}
 		text := func(r report) []byte {
@@ -145,10 +145,10 @@ func TestInstancesComeAndGo(t *testing.T) {
 		}
 		others(shop.others...)
 		kinds := []Kind{InstanceCame, InstanceLost, InstanceWent}
-		mustTell(t, told(b, kinds...))
+		mustTell(t, eventsOf(b, kinds...))
 		one := service.Instance{Name: "one", Report: text(report{Began: 5, OrderRate: 7})}
 		others(one, service.Instance{Name: "odd", Report: []byte("not what we know")})
-		mustTell(t, told(b, kinds...), "instance-came one", "instance-came odd", "instance-went was here")
+		mustTell(t, eventsOf(b, kinds...), "instance-came one", "instance-came odd", "instance-went was here")
 		if got := viewOf(b).instances; len(got) != 3 || !got[0].Self || got[1].OrderRate != 7 || got[2].Name != "odd" {
 			t.Errorf("instances %+v", got)
 		}
@@ -160,7 +160,7 @@ func TestInstancesComeAndGo(t *testing.T) {
 		again.Report = text(report{Began: 6})
 		others(again)
 		others()
-		mustTell(t, told(b, kinds...)[3:], "instance-lost one", "instance-went odd", "instance-came one", "instance-came one", "instance-went one")
+		mustTell(t, eventsOf(b, kinds...)[3:], "instance-lost one", "instance-went odd", "instance-came one", "instance-came one", "instance-went one")
 		stop()
 		if !slices.Equal(shop.left, []string{"me:1"}) {
 			t.Errorf("left: %q", shop.left)
@@ -169,7 +169,7 @@ func TestInstancesComeAndGo(t *testing.T) {
 }
 
 // A database that is away, or hangs, is an event, and the board goes on with everything else.
-func TestDatabaseAway(t *testing.T) {
+func TestPoller_DatabaseUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shop := &fakeShop{}
 		shop.put(voucher(1, 5, 10, time.Now()))
@@ -191,6 +191,6 @@ func TestDatabaseAway(t *testing.T) {
 		if got.Changes < 50 {
 			t.Errorf("only %d changes came", got.Changes)
 		}
-		mustTell(t, told(b, DatabaseAway, DatabaseBack), "database-away ", "database-back ", "database-away ")
+		mustTell(t, eventsOf(b, DatabaseAway, DatabaseBack), "database-away ", "database-back ", "database-away ")
 	})
 }

@@ -48,9 +48,8 @@ func mustKnow(t *testing.T, b *Board, got seen) {
 	}
 }
 
-// One who reads nothing, and one who reads too slowly, are cut off. All others see everything meanwhile, those that come
-// later too, and the shop is never waited for.
-func TestViewersSeeEverythingButForSlowOnes(t *testing.T) {
+// A viewer who reads nothing and one who reads too slowly are disconnected. All others see everything meanwhile.
+func TestStream_SlowViewersAreDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = 20 * time.Second })
 		run(t, b)
@@ -83,7 +82,7 @@ func TestViewersSeeEverythingButForSlowOnes(t *testing.T) {
 	})
 }
 
-func TestViewersComeBack(t *testing.T) {
+func TestStream_Resumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, nil)
 		run(t, b)
@@ -121,7 +120,7 @@ func TestViewersComeBack(t *testing.T) {
 	})
 }
 
-func TestNoMoreThanMayWatch(t *testing.T) {
+func TestStream_MaxViewers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, func(c *Config) { c.MaxViewers = 2 })
 		run(t, b)
@@ -145,7 +144,7 @@ func TestNoMoreThanMayWatch(t *testing.T) {
 
 // At shutdown viewers get the last that happened, and their streams end: at once, or, of one who does not read, when its
 // time is over.
-func TestCloseEndsStreams(t *testing.T) {
+func TestClose_EndsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, func(c *Config) { c.WriteTimeout = 3 * time.Second })
 		stop := run(t, b)
@@ -172,7 +171,7 @@ func TestCloseEndsStreams(t *testing.T) {
 		if err := <-watch(t, b, 0, "").done; !errors.Is(err, ErrClosed) {
 			t.Errorf("after the end: %v", err)
 		}
-		b.Close() // once more does no harm
+		b.Close() // a second call does nothing
 		stop()
 		b.Mark("the board can be asked after its end too")
 		if document := b.Snapshot(); len(document) == 0 {
@@ -181,8 +180,8 @@ func TestCloseEndsStreams(t *testing.T) {
 	})
 }
 
-// Percentiles are those of the last two seconds, whether looks are frequent or not.
-func TestPercentilesAreOfLate(t *testing.T) {
+// Percentiles are over the last two seconds, at either pace.
+func TestPercentile_LastTwoSeconds(t *testing.T) {
 	for name, watched := range map[string]bool{"watched": true, "nobody": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,8 +209,8 @@ func TestPercentilesAreOfLate(t *testing.T) {
 	}
 }
 
-// What happens between two looks is told once: not in the snapshot and again in the frame after it.
-func TestEventsBetweenLooks(t *testing.T) {
+// An event between two updates is sent once: not in the snapshot and again in the next frame.
+func TestStream_EventsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, nil) // is not run: looks are when the test says
 		b.Mark("in no frame yet")
@@ -223,7 +222,7 @@ func TestEventsBetweenLooks(t *testing.T) {
 	})
 }
 
-func TestCloseWithNothingToTell(t *testing.T) {
+func TestClose_WithoutChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, nil)
 		run(t, b)
@@ -241,8 +240,8 @@ func TestCloseWithNothingToTell(t *testing.T) {
 	})
 }
 
-// However fast frames come, nobody begins so far behind that it is cut off at once.
-func TestSnapshotIsNeverTooOld(t *testing.T) {
+// However fast frames come, no viewer starts so far behind that it is disconnected at once.
+func TestStream_FastUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard(&fakeShop{}, func(c *Config) { c.Every = time.Millisecond })
 		run(t, b)
@@ -263,8 +262,8 @@ func TestSnapshotIsNeverTooOld(t *testing.T) {
 	})
 }
 
-// A board on which nothing happens says so once a second, and looks at the database seldom if nobody watches.
-func TestQuiet(t *testing.T) {
+// A quiet board sends one frame a second. Without viewers it measures and polls the database less often.
+func TestBoard_Pace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shop := &fakeShop{}
 		var looks atomic.Int64

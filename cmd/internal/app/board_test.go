@@ -32,7 +32,7 @@ type boardState struct {
 	Events []struct{ Kind, What string }
 }
 
-// viewer watches the board of one instance.
+// viewer is a client that watches the board of one instance.
 type viewer struct {
 	mu      sync.Mutex
 	state   boardState
@@ -129,7 +129,7 @@ var figureOf = map[string]string{
 }
 
 // What the boards of two instances say about a sale is, to the last request, what its buyers saw.
-func TestBoardTellsWhatClientsSaw(t *testing.T) {
+func TestBoard_CountsWhatClientsSaw(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		const buyers, stock, duplicates = 400, 50, 3
 		opts := optionsFor(t, target, redistest.Addr(t))
@@ -144,7 +144,7 @@ func TestBoardTellsWhatClientsSaw(t *testing.T) {
 		}
 		voucher := admin.createVoucher(sale(stock, 1, time.Hour))
 		admin.do(http.MethodPost, "/api/v1/admin/board/marks", map[string]string{"text": "here we go"}).mustBe(t, "204")
-		counts := crowd(buyers, 32, func(i int) []answer {
+		counts := runBuyers(buyers, 32, func(i int) []answer {
 			return atOnce(duplicates, func(copy int) answer {
 				return newBuyer(t, fast, shops[copy%len(shops)].URL(), int64(i+1), token.User).place(voucher, userKey(i))
 			})
@@ -173,7 +173,7 @@ func TestBoardTellsWhatClientsSaw(t *testing.T) {
 // mustAdd waits until the boards together say what clients saw, and nothing else.
 func mustAdd(t *testing.T, viewers []*viewer, want map[string]int64) {
 	t.Helper()
-	told := func() map[string]int64 {
+	counted := func() map[string]int64 {
 		sum := map[string]int64{}
 		for _, v := range viewers {
 			v.mu.Lock()
@@ -187,9 +187,9 @@ func mustAdd(t *testing.T, viewers []*viewer, want map[string]int64) {
 		return sum
 	}
 	deadline := time.Now().Add(2 * time.Minute)
-	for !maps.Equal(told(), want) {
+	for !maps.Equal(counted(), want) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the boards say %v, clients saw %v", told(), want)
+			t.Fatalf("the boards say %v, clients saw %v", counted(), want)
 		}
 		select {
 		case <-viewers[0].changed: // once a second at least
@@ -209,8 +209,8 @@ func mustSnapshot(t *testing.T, admin *buyer, voucher string) {
 	}
 }
 
-// Streams do not hold up the shutdown of the shop, not even that of a viewer who reads nothing, and they get the last word.
-func TestBoardStreamsEndWithTheShop(t *testing.T) {
+// Streams do not delay the shutdown, not even the stream of a viewer who reads nothing, and they get the last event.
+func TestBoard_StreamsEndAtShutdown(t *testing.T) {
 	shop := open(t, defaults(t))
 	v := watchBoard(t, shop, "")
 	deaf := deafViewer(t, shop)
@@ -264,7 +264,7 @@ func deafViewer(t *testing.T, shop *App) net.Conn {
 	return conn
 }
 
-func TestBoardIsForWhomTheOptionsSay(t *testing.T) {
+func TestBoard_Access(t *testing.T) {
 	for _, c := range []struct {
 		board    string
 		embedded bool

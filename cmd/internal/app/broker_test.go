@@ -14,7 +14,7 @@ import (
 
 // Events reach consumers in another process over every broker, and take effect once. Two instances serve without
 // consumers, and two others consume.
-func TestEventsOverEveryBroker(t *testing.T) {
+func TestEvents_EveryBroker(t *testing.T) {
 	brokers := map[string]func(t *testing.T, opts *Options){
 		"redis": func(t *testing.T, opts *Options) {
 			opts.Servers.RedisAddrs = []string{redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always").Addr}
@@ -43,7 +43,7 @@ func TestEventsOverEveryBroker(t *testing.T) {
 				}
 				voucher := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin).createVoucher(sale(200, 1, time.Hour))
 				first := int64(nextUser.Add(1000))
-				counts := crowd(200, 16, func(i int) []answer {
+				counts := runBuyers(200, 16, func(i int) []answer {
 					user := newBuyer(t, fast, shops[i%2].URL(), first+int64(i), token.User)
 					order := user.place(voucher).mustBe(t, "201").text("id")
 					return []answer{user.do(http.MethodPost, "/api/v1/orders/"+order+"/pay", nil)}

@@ -14,8 +14,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// Consumers alone tell whether they are well, as a shop does, and have no other route.
-func TestConsumersHaveProbes(t *testing.T) {
+// Separate consumers serve the health probes of a shop and no other route.
+func TestConsumers_Probes(t *testing.T) {
 	dbtest.EachServer(t, func(t *testing.T, server *dbtest.Server) {
 		opts := optionsFor(t, server.Create(), redistest.Start(t).Addr)
 		opts.Events.Broker = "redis"
@@ -52,17 +52,17 @@ func get(t *testing.T, url string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// endingBroker ends every subscription by itself.
+// endingBroker ends every subscription at once.
 type endingBroker struct{ outbox.Broker }
 
 var errEnding = errors.New("this broker ends")
 
 func (endingBroker) Subscribe(context.Context, string, outbox.Handler) error { return errEnding }
 
-// Consumers that end by themselves end the process that is there for them, so that somebody starts it again.
-func TestConsumersThatEndAreTold(t *testing.T) {
+// A consumer that ends unexpectedly ends its process, so that a supervisor starts it again.
+func TestConsumers_EndIsReported(t *testing.T) {
 	opts := defaults(t)
-	opts.Events.Notify = true // two of them: one is told of, the other must not hang
+	opts.Events.Notify = true // two consumers: one is reported, the other must not hang
 	consumers := newApp(opts, quiet(t))
 	opened, err := OpenDatabase(t.Context(), &opts, quiet(t))
 	if err != nil {
@@ -83,6 +83,6 @@ func TestConsumersThatEndAreTold(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("nobody was told")
+		t.Error("the end was not reported")
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Survive 10: an instance is killed between any two steps of placing an order. Nothing half-done is left, and the same
 // request again gets its answer from another instance.
-func TestKilledBetweenTwoSteps(t *testing.T) {
+func TestOrder_InstanceKilledBetweenSteps(t *testing.T) {
 	steps := []struct {
 		done   string // the step after which the instance dies, before it can know that the step is done
 		server string
@@ -52,7 +52,7 @@ func TestKilledBetweenTwoSteps(t *testing.T) {
 				go func() { lost <- newBuyer(t, fast, victim.url, user, token.User).place(voucher, "k") }()
 				fault.Wait(t)
 				victim.kill()
-				database.Cut() // the server gets to know what a dead process's kernel would have told it
+				database.Cut() // the server sees what the kernel of a dead process would have sent
 				locks.Cut()
 				if a := <-lost; a.err == nil {
 					t.Fatalf("the victim answered %s", a.what())

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Two embedded shops on the same data are refused, in this process and in another one; once the first is gone, also by
-// force, the next one may have it.
-func TestDataHasOneShop(t *testing.T) {
+// A second embedded shop on the same data is refused, in this process and in another one. After the first one has ended,
+// even if it was killed, the next one may start.
+func TestData_OneShopOnly(t *testing.T) {
 	opts := defaults(t)
 	first := open(t, opts)
 	refused := func(when string) {
@@ -33,7 +33,7 @@ func TestDataHasOneShop(t *testing.T) {
 	closeApp(t, open(t, opts))
 }
 
-// Whoever only reads makes no database, nor a directory, where there is none.
+// OpenExistingDatabase creates neither a database nor a directory.
 func TestOpenExistingDatabase_DoesNotCreate(t *testing.T) {
 	opts := defaults(t)
 	opts.Servers.Data = filepath.Join(opts.Servers.Data, "mistyped")

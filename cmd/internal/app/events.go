@@ -85,7 +85,7 @@ func (a *App) startEvents(broker outbox.Broker) (wake func(), err error) {
 }
 
 // startJobs runs the jobs that maintain the outbox: with a scheduler in this process, or driven by an XXL-Job
-// administration server. Running both, or on several instances, does no harm.
+// administration server. Running both, or on several instances, is safe.
 func (a *App) startJobs(relay *outbox.Relay) error {
 	e, store := &a.opts.Events, repository.NewOutbox(a.DB)
 	jobs := &outbox.Jobs{
@@ -146,7 +146,7 @@ func (a *App) runJob(ctx context.Context, job outbox.Job) {
 	}
 }
 
-// startXXLJob serves the executor of the jobs at an address of its own, and registers it at the administration servers.
+// startXXLJob serves the executor of the jobs at its own address, and registers it at the administration servers.
 func (a *App) startXXLJob(jobs []outbox.Job) error {
 	e := &a.opts.Events
 	listener, err := net.Listen("tcp", e.XXLJobListen)

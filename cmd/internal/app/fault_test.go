@@ -10,8 +10,8 @@ import (
 	"seckill/repository/repotest/redistest"
 )
 
-// Survive 11: Redis is away at the start, comes, and goes in the middle. The shop goes on with the database alone.
-func TestRedisComesAndGoes(t *testing.T) {
+// Survive 11: Redis is unavailable at the start, comes back, and hangs. The shop goes on with the database alone.
+func TestRedis_Outages(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		redis := redistest.Start(t)
 		redis.Kill()
@@ -22,7 +22,7 @@ func TestRedisComesAndGoes(t *testing.T) {
 			t.Helper()
 			first := user
 			user += int64(n)
-			counts := crowd(n, 16, func(i int) []answer {
+			counts := runBuyers(n, 16, func(i int) []answer {
 				b := newBuyer(t, fast, shop.URL(), first+int64(i), token.User)
 				return atOnce(2, func(int) answer { return b.place(voucher) })
 			})
@@ -37,7 +37,7 @@ func TestRedisComesAndGoes(t *testing.T) {
 		redis.Restart()
 		waitFor(t, "locks after Redis came", func() bool { sell(5); return granted(t, shop, "granted") > 0 })
 		sell(200)
-		redis.Pause() // hangs, which is worse than being gone
+		redis.Pause() // hangs, which is worse than being down
 		before := granted(t, shop, "bypassed")
 		sell(200)
 		if granted(t, shop, "bypassed") == before {
@@ -50,8 +50,8 @@ func TestRedisComesAndGoes(t *testing.T) {
 	})
 }
 
-// With --lock-required nothing is sold without a lock, and nothing is done.
-func TestLockRequired(t *testing.T) {
+// With --lock-required nothing is sold without a lock.
+func TestLock_Required(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		redis := redistest.Start(t)
 		opts := optionsFor(t, target, redis.Addr)
@@ -70,12 +70,12 @@ func TestLockRequired(t *testing.T) {
 }
 
 // Survive 6, over HTTP: the database is killed under load and started again. Every 201 is there, every unknown outcome
-// is settled by repeating the request.
-func TestDatabaseKilledUnderLoad(t *testing.T) {
+// is resolved by repeating the request.
+func TestDatabase_KilledUnderLoad(t *testing.T) {
 	dbtest.EachServer(t, func(t *testing.T, server *dbtest.Server) {
 		target := server.Create()
 		opts := optionsFor(t, target, "")
-		opts.Commit.CommitTimeout = time.Second // shorter than the outage: some are told that it failed
+		opts.Commit.CommitTimeout = time.Second // shorter than the outage, so that some orders fail
 		shop := open(t, opts)
 		voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(100_000, 1, time.Hour))
 		const buyers = 3000
@@ -98,7 +98,7 @@ func TestDatabaseKilledUnderLoad(t *testing.T) {
 		place := func(i int) answer {
 			return newBuyer(t, fast, shop.URL(), int64(i+10), token.User).place(voucher, userKey(i))
 		}
-		crowd(buyers, 64, func(i int) []answer {
+		runBuyers(buyers, 64, func(i int) []answer {
 			answers[i] = place(i)
 			served <- answers[i].what()
 			return nil
@@ -120,7 +120,7 @@ func TestDatabaseKilledUnderLoad(t *testing.T) {
 			confirmed[a.text("id")] = true
 		}
 		if unsettled == 0 {
-			t.Error("nobody noticed that the database was killed")
+			t.Error("no buyer noticed that the database was killed")
 		}
 		if totals := mustAudit(t, shop.DB); totals.Orders != buyers || len(confirmed) != buyers {
 			t.Errorf("%d buyers, %d confirmed orders, %d in the database", buyers, len(confirmed), totals.Orders)
@@ -128,8 +128,8 @@ func TestDatabaseKilledUnderLoad(t *testing.T) {
 	})
 }
 
-// A database that hangs is told as "unknown" or "unavailable", in time; after it the same request is settled.
-func TestDatabaseHangs(t *testing.T) {
+// While the database hangs, the answer is "unknown" or "unavailable", in time. Afterwards the same request gets its outcome.
+func TestDatabase_Hangs(t *testing.T) {
 	dbtest.EachServer(t, func(t *testing.T, server *dbtest.Server) {
 		target := server.Create()
 		opts := optionsFor(t, target, "")

@@ -11,22 +11,22 @@ import (
 	"seckill/repository/repotest/redistest"
 )
 
-// Two instances sell side by side with every kind of id. No id comes twice, says the audit.
-func TestEveryKindOfID(t *testing.T) {
+// Two instances sell side by side with every kind of id. The audit finds no duplicate id.
+func TestIDs_EveryKind(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		redis := redistest.Start(t)
 		for _, kind := range []string{"snowflake", "leaf", "redis-segment"} {
 			t.Run(kind, func(t *testing.T) {
 				opts := optionsFor(t, target, redis.Addr)
 				opts.IDs.IDs = kind
-				if kind == "redis-segment" { // goes on above what leaf has given away, once it is told to
+				if kind == "redis-segment" { // must be restored above the ids of leaf first
 					if _, err := RestoreIDs(t.Context(), opts.Servers, slog.New(slog.DiscardHandler)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				shops := []*App{open(t, opts), open(t, opts)}
 				voucher := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin).createVoucher(sale(1000, 1, time.Hour))
-				counts := crowd(1000, 32, func(i int) []answer {
+				counts := runBuyers(1000, 32, func(i int) []answer {
 					return []answer{newBuyer(t, fast, shops[i%2].URL(), int64(i+10), token.User).place(voucher)}
 				})
 				if counts["201"] != 1000 {
@@ -52,8 +52,8 @@ func TestEveryKindOfID(t *testing.T) {
 	})
 }
 
-// A Redis that lost its counter is not believed, until somebody says so.
-func TestLostIDCounterIsRefused(t *testing.T) {
+// A Redis that lost its counter is refused until an operator restores the counter.
+func TestIDs_LostCounterIsRefused(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		redis := redistest.Start(t)
 		opts := optionsFor(t, target, redis.Addr)

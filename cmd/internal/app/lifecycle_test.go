@@ -16,7 +16,7 @@ import (
 )
 
 // An order's whole life, as openapi.yaml describes it, on every database.
-func TestLifeOfAnOrder(t *testing.T) {
+func TestOrder_Lifecycle(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		shop := open(t, optionsFor(t, target, redistest.Addr(t)))
 		client := checked(t)
@@ -30,8 +30,8 @@ func TestLifeOfAnOrder(t *testing.T) {
 		}
 		second := user.place(voucher).mustBe(t, "201")
 		third := user.place(voucher).mustBe(t, "already-ordered")
-		if standing, _ := third.body["order"].(map[string]any); standing["id"] != second.text("id") {
-			t.Errorf("the order that stands is said to be %v", standing)
+		if existing, _ := third.body["order"].(map[string]any); existing["id"] != second.text("id") {
+			t.Errorf("the existing order is said to be %v", existing)
 		}
 		path := "/api/v1/orders/" + first.text("id")
 		stranger.do(http.MethodGet, path, nil).mustBe(t, "not-found")
@@ -66,13 +66,13 @@ func TestLifeOfAnOrder(t *testing.T) {
 }
 
 // Survive 8: pay, cancel and expire at once, each twice: one winner, one unit returned.
-func TestPayCancelExpireAtOnce(t *testing.T) {
+func TestOrder_PayCancelExpireAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		opts := optionsFor(t, target, "")
 		opts.Commit.ExpireEvery = 10 * time.Millisecond
 		one, other := open(t, opts), open(t, opts) // both expire
 		voucher := newBuyer(t, checked(t), one.URL(), 1, token.Admin).createVoucher(sale(40, 1, time.Second))
-		crowd(40, 40, func(i int) []answer {
+		runBuyers(40, 40, func(i int) []answer {
 			user := []*buyer{
 				newBuyer(t, fast, one.URL(), int64(i+10), token.User),
 				newBuyer(t, fast, other.URL(), int64(i+10), token.User),
@@ -102,15 +102,15 @@ func TestPayCancelExpireAtOnce(t *testing.T) {
 	})
 }
 
-// SIGTERM under load: requests in hand are answered, nothing is lost, and the process ends by itself with status 0.
-func TestGracefulStop(t *testing.T) {
+// SIGTERM under load: requests in progress are answered, nothing is lost, and the process exits with status 0.
+func TestInstance_GracefulStop(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		redis := redistest.Start(t)
 		survivor := open(t, optionsFor(t, target, redis.Addr))
 		voucher := newBuyer(t, checked(t), survivor.URL(), 1, token.Admin).createVoucher(sale(100_000, 1, time.Hour))
 		leaving := spawn(t, "SECKILL_MYSQL_DSN="+target.DSN, "SECKILL_REDIS_ADDRS="+redis.Addr)
 		stopped := make(chan struct{})
-		confirmed := crowd(2000, 32, func(i int) []answer {
+		confirmed := runBuyers(2000, 32, func(i int) []answer {
 			if i == 500 {
 				go func() {
 					defer close(stopped)
@@ -118,7 +118,7 @@ func TestGracefulStop(t *testing.T) {
 				}()
 			}
 			a := newBuyer(t, fast, leaving.url, int64(i+10), token.User).place(voucher)
-			if a.err != nil { // refused, since nobody listens any more: another instance takes it
+			if a.err != nil { // refused, because the instance is gone: another one takes it
 				a = newBuyer(t, fast, survivor.URL(), int64(i+10), token.User).place(voucher)
 			}
 			return []answer{a}

@@ -11,7 +11,7 @@ import (
 )
 
 // A sale behind Redlock, of whose five servers two are killed in the middle, and then a third.
-func TestSaleBehindRedlock(t *testing.T) {
+func TestLock_RedlockOutages(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		opts := optionsFor(t, target, "")
 		opts.Lock.Lock = "redlock"
@@ -26,7 +26,7 @@ func TestSaleBehindRedlock(t *testing.T) {
 		voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(150, 1, time.Hour))
 		sell := func(first int64) {
 			t.Helper()
-			counts := crowd(50, 16, func(i int) []answer {
+			counts := runBuyers(50, 16, func(i int) []answer {
 				b := newBuyer(t, fast, shop.URL(), first+int64(i), token.User)
 				return atOnce(2, func(int) answer { return b.place(voucher) })
 			})
@@ -56,7 +56,7 @@ func TestSaleBehindRedlock(t *testing.T) {
 }
 
 // A sale behind ZooKeeper, which leases the worker ids too; its server is killed in the middle.
-func TestSaleBehindZooKeeper(t *testing.T) {
+func TestLock_ZooKeeperOutage(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		server := zktest.Start(t)
 		opts := optionsFor(t, target, "")
@@ -67,7 +67,7 @@ func TestSaleBehindZooKeeper(t *testing.T) {
 		voucher := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin).createVoucher(sale(100, 1, time.Hour))
 		sell := func(first int64) {
 			t.Helper()
-			counts := crowd(50, 16, func(i int) []answer {
+			counts := runBuyers(50, 16, func(i int) []answer {
 				b := newBuyer(t, fast, shops[i%2].URL(), first+int64(i), token.User)
 				return atOnce(2, func(int) answer { return b.place(voucher) })
 			})

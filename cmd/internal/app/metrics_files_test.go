@@ -15,7 +15,7 @@ import (
 const observe = "../../../loadtest/observe"
 
 // Every metric, label and value that a dashboard or a rule names is one that a shop has, before anything has happened.
-func TestDashboardsAndRulesNameWhatThereIs(t *testing.T) {
+func TestDashboards_NameExistingMetrics(t *testing.T) {
 	have := samples{}
 	for _, ids := range []string{"snowflake", "leaf"} {
 		opts := defaults(t)
@@ -204,7 +204,7 @@ func ofRules(t *testing.T) (expressions []string) {
 }
 
 // Prometheus itself takes the files, and its rules do what rules_test.yml says.
-func TestPrometheusTakesTheFiles(t *testing.T) {
+func TestRules_PrometheusAccepts(t *testing.T) {
 	const prometheus = "prom/prometheus:v3.5.3" // as in docker-compose.yml
 	if err := exec.Command("docker", "image", "inspect", prometheus).Run(); err != nil {
 		if os.Getenv("SECKILL_TEST_REQUIRED") == "1" {

@@ -60,7 +60,7 @@ func waitMetric(t testing.TB, url, series, want string) {
 }
 
 // Names, units and help are as Prometheus's own linter wants them, for each kind of shop.
-func TestMetricsFollowTheConventions(t *testing.T) {
+func TestMetrics_Conventions(t *testing.T) {
 	for _, ids := range []string{"snowflake", "leaf"} {
 		opts := defaults(t)
 		opts.IDs.IDs = ids
@@ -92,7 +92,7 @@ func promlintOf(t *testing.T, text string) []promlint.Problem {
 
 // Whatever happens, the number of series stays: no label takes what a client chooses. And what can happen is there before
 // it does.
-func TestSeriesAreBounded(t *testing.T) {
+func TestMetrics_SeriesAreBounded(t *testing.T) {
 	shop := open(t, defaults(t))
 	admin, user := newBuyer(t, fast, shop.URL(), 1, token.Admin), newBuyer(t, fast, shop.URL(), 2, token.User)
 	before := series(scrape(t, shop.URL()))
@@ -132,7 +132,7 @@ func series(text string) map[string]bool {
 }
 
 // What the shop does is what the metrics show.
-func TestMetricsCount(t *testing.T) {
+func TestMetrics_Count(t *testing.T) {
 	shop := open(t, defaults(t))
 	admin := newBuyer(t, fast, shop.URL(), 1, token.Admin)
 	voucher := admin.createVoucher(sale(3, 1, time.Hour))
@@ -202,7 +202,7 @@ func written(t *testing.T, m *metrics) string {
 }
 
 // Many report at once while somebody reads.
-func TestMetricsInParallel(t *testing.T) {
+func TestMetrics_Parallel(t *testing.T) {
 	m := &observer{metrics: newMetrics(), log: slog.New(slog.DiscardHandler)}
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// instance is a shop in a process of its own.
+// instance is a shop in its own process.
 type instance struct {
 	t    testing.TB
 	cmd  *exec.Cmd

@@ -14,7 +14,7 @@ import (
 )
 
 // Survive 1: 64 parallel requests of one user, limit 1: one 201, one row.
-func TestOneUserManyTimes(t *testing.T) {
+func TestSale_OneUserManyTimes(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		shop := open(t, optionsFor(t, target, redistest.Addr(t)))
 		voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(1000, 1, time.Hour))
@@ -31,7 +31,7 @@ func TestOneUserManyTimes(t *testing.T) {
 
 // Survive 2: 10,000 buyers for 100 units, every request three times at once, on two instances side by side.
 // Survive 3: the same with no lock at all, and with a Redis that forgets all locks again and again.
-func TestSale(t *testing.T) {
+func TestSale_SoldOut(t *testing.T) {
 	buyers := 10_000
 	if testing.Short() {
 		buyers = 1_000
@@ -60,7 +60,7 @@ func sellOut(t *testing.T, target dbtest.Database, redisAddr string, buyers int)
 	const stock, duplicates = 100, 3
 	shops := []*App{open(t, optionsFor(t, target, redisAddr)), open(t, optionsFor(t, target, redisAddr))}
 	voucher := newBuyer(t, checked(t), shops[0].URL(), 1, token.Admin).createVoucher(sale(stock, 1, time.Hour))
-	counts := crowd(buyers, 64, func(i int) []answer {
+	counts := runBuyers(buyers, 64, func(i int) []answer {
 		return atOnce(duplicates, func(copy int) answer {
 			user := newBuyer(t, fast, shops[copy%2].URL(), int64(i+1), token.User)
 			if i%2 == 0 {
@@ -111,7 +111,7 @@ func forgetLocks(t *testing.T, addr string) {
 }
 
 // Survive 4: a unit that comes back, whatever way, is sold to the next buyer within two seconds, on every instance.
-func TestReturnedStockIsSold(t *testing.T) {
+func TestSale_ReturnedStockIsSold(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		redisAddr := redistest.Addr(t)
 		one, other := open(t, optionsFor(t, target, redisAddr)), open(t, optionsFor(t, target, redisAddr))
@@ -172,7 +172,7 @@ func TestReturnedStockIsSold(t *testing.T) {
 
 // Survive 9: before the start, at the last millisecond, after the end; two instances, one of which was told by its DSN
 // that it lives in another time zone.
-func TestWindow(t *testing.T) {
+func TestSale_Window(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		far := target
 		far.DSN += "?loc=Asia%2FShanghai&parseTime=false&clientFoundRows=true&time_zone=%27%2B08%3A00%27"

@@ -34,7 +34,7 @@ func (a *App) startTraces(ctx context.Context) error {
 	return nil
 }
 
-// startProfiles serves Go's profiles at an address of their own, which strangers must not be able to reach.
+// startProfiles serves Go's profiles at a separate address, which strangers must not be able to reach.
 func (a *App) startProfiles(ctx context.Context) error {
 	if a.opts.Log.Pprof == "" {
 		return nil

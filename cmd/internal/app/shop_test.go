@@ -24,10 +24,10 @@ import (
 	"seckill/service/outbox"
 )
 
-// everything is what the audit can expect once nothing is running any more.
+// everything is audited when nothing is running any more.
 var everything = repository.AuditOptions{Settled: true}
 
-// nextUser gives each part of a test users of its own.
+// nextUser gives each part of a test its own users.
 var nextUser atomic.Int64
 
 const testKey = "a key for tests that is long enough, not a secret"
@@ -231,8 +231,8 @@ func (b *buyer) createVoucher(v map[string]any) string {
 	return b.do(http.MethodPost, "/api/v1/admin/vouchers", v).mustBe(b.t, "201").text("id")
 }
 
-// crowd runs n buyers at once, at most width at a time, and counts what became of them.
-func crowd(n, width int, visit func(i int) []answer) map[string]int {
+// runBuyers runs n buyers, at most width at a time, and counts their outcomes.
+func runBuyers(n, width int, visit func(i int) []answer) map[string]int {
 	counts := map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup

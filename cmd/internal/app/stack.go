@@ -19,7 +19,7 @@ func (s *stack) onClose(name string, do func(ctx context.Context) error) {
 	s.releases = append(s.releases, release{name, do})
 }
 
-// run starts a loop, and registers that it is told to end and waited for.
+// run starts a loop. Its release cancels the loop's context and waits for its end.
 func (s *stack) run(name string, loop func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

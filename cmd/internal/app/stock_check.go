@@ -8,7 +8,7 @@ import (
 	"seckill/repository"
 )
 
-// stockCheck reads for metrics and board what no instance knows by itself: the units of the whole shop, and its outbox.
+// stockCheck reads for metrics and board what no instance knows alone: the units of the whole shop, and its outbox.
 // The database's constraints keep stock and orders in balance; an alert on these metrics watches for what cannot happen.
 type stockCheck struct {
 	db *repository.DB

@@ -34,7 +34,7 @@ var journey = map[string]map[string]string{
 }
 
 // One order is one connected trace, from the client's own span to the consumer's, also where that is another process.
-func TestTraceOfAnOrder(t *testing.T) {
+func TestTraces_OneOrder(t *testing.T) {
 	check := func(t *testing.T, opts Options) {
 		traces := newCollector(t)
 		opts.Trace.Endpoint = traces.URL
@@ -98,13 +98,13 @@ func checkTrace(t *testing.T, spans map[string]*tracepb.Span, want map[string]st
 }
 
 // Orders of one batch have traces of their own, which name the one batch.
-func TestTracesOfABatch(t *testing.T) {
+func TestTraces_Batch(t *testing.T) {
 	traces := newCollector(t)
 	opts := defaults(t)
 	opts.Trace.Endpoint = traces.URL
 	shop := open(t, opts)
 	voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(200, 1, time.Hour))
-	counts := crowd(200, 50, func(i int) []answer {
+	counts := runBuyers(200, 50, func(i int) []answer {
 		return []answer{newBuyer(t, fast, shop.URL(), int64(10+i), token.User).place(voucher)}
 	})
 	if counts["201"] != 200 {
@@ -132,8 +132,8 @@ func TestTracesOfABatch(t *testing.T) {
 	}
 }
 
-// Without a trace to go on with, --trace-ratio=0 starts none, and whoever asks for one gets it all the same.
-func TestTraceRatio(t *testing.T) {
+// --trace-ratio=0 starts no traces, but continues those of callers.
+func TestTraces_Ratio(t *testing.T) {
 	traces := newCollector(t)
 	opts := defaults(t)
 	opts.Trace.Endpoint, opts.Trace.Ratio = traces.URL, new(float64)
@@ -156,7 +156,7 @@ func TestTraceRatio(t *testing.T) {
 }
 
 // A collector that is away, or takes connections and never answers, costs orders nothing, and the end three seconds.
-func TestCollectorIsAway(t *testing.T) {
+func TestTraces_CollectorUnavailable(t *testing.T) {
 	hung, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody reads
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestCollectorIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			voucher := newBuyer(t, checked(t), shop.URL(), 1, token.Admin).createVoucher(sale(100, 1, time.Hour))
-			counts := crowd(100, 20, func(i int) []answer {
+			counts := runBuyers(100, 20, func(i int) []answer {
 				return []answer{newBuyer(t, fast, shop.URL(), int64(10+i), token.User).place(voucher)}
 			})
 			if counts["201"] != 100 {
@@ -195,7 +195,7 @@ func TestCollectorIsAway(t *testing.T) {
 }
 
 // Lines of the log that belong to a request name its trace.
-func TestLogNamesTraces(t *testing.T) {
+func TestTraces_InLog(t *testing.T) {
 	traces := newCollector(t)
 	opts := defaults(t)
 	opts.Trace.Endpoint, opts.Log.AccessLog = traces.URL, -1
@@ -222,7 +222,7 @@ func TestLogNamesTraces(t *testing.T) {
 	t.Errorf("no line about the request:\n%s", lines.String())
 }
 
-func TestTraceOptions(t *testing.T) {
+func TestTraces_Options(t *testing.T) {
 	for _, endpoint := range []string{"127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "http://%"} {
 		opts := defaults(t)
 		opts.Trace.Endpoint = endpoint

@@ -51,8 +51,8 @@ func axText(v *accessibility.Value) (text string) {
 	return text
 }
 
-// Every state of the page that can be brought about, in light and dark, on a phone and a desk, in both languages.
-func TestAccessible(t *testing.T) {
+// Every state of the page that a test can cause, in light and dark, on phone and desktop, in both languages.
+func TestShop_Accessible(t *testing.T) {
 	s := openShop(t)
 	mine, _ := s.sell(offer{title: "Mine"})
 	out, gone := s.sell(offer{title: "Sold out", units: 1})
@@ -90,7 +90,7 @@ func TestAccessible(t *testing.T) {
 }
 
 // The checks are of use only if they find what is wrong.
-func TestAccessChecksFindDefects(t *testing.T) {
+func TestAccessChecks_FindDefects(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{still: true})
@@ -126,7 +126,7 @@ func TestAccessChecksFindDefects(t *testing.T) {
 }
 
 // Everything can be done with the keyboard alone, and one always sees where one is.
-func TestKeyboard(t *testing.T) {
+func TestShop_Keyboard(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{still: true})

@@ -24,8 +24,8 @@ func (p *tab) reads(selector, text string) {
 	p.until(fmt.Sprintf("document.querySelector(%q)?.textContent.trim() === %q", selector, text))
 }
 
-// The board follows a sale by itself to its end, in figures, words and curves.
-func TestBoardUpdatesWhileASaleRuns(t *testing.T) {
+// The board follows a sale to its end without a reload, in figures, words and charts.
+func TestBoard_FollowsASale(t *testing.T) {
 	const units = 40
 	s := openShop(t)
 	_, voucher := s.sell(offer{title: "Dinner for two", units: units})
@@ -68,7 +68,7 @@ const inked = `(() => {
 })()`
 
 // A stream that breaks is taken up again where it was; one that is refused says why.
-func TestBoardComesBack(t *testing.T) {
+func TestBoard_Reconnects(t *testing.T) {
 	s := openShop(t)
 	_, voucher := s.sell(offer{title: "First"})
 	var mu sync.Mutex
@@ -122,7 +122,7 @@ func breakable(t *testing.T, url string) *httptest.Server {
 	return front
 }
 
-func TestBoardForAdmins(t *testing.T) {
+func TestBoard_ForAdmins(t *testing.T) {
 	s := openShop(t)
 	s.sell(offer{title: "Secret"})
 	s.breaks(func(r *http.Request) fault {
@@ -141,7 +141,7 @@ func TestBoardForAdmins(t *testing.T) {
 	p.reads("#title", "Secret")
 }
 
-func TestBoardIsAccessible(t *testing.T) {
+func TestBoard_Accessible(t *testing.T) {
 	s := openShop(t)
 	_, gone := s.sell(offer{title: strings.Repeat("A title as long as titles get to be ", 3), units: 1})
 	s.user(7, token.User).order(gone)

@@ -18,7 +18,7 @@ const (
 	cancelButton = firstOrder + " [id^=cancel-]"
 )
 
-func TestBuyAndPay(t *testing.T) {
+func TestShop_BuyAndPay(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -41,7 +41,7 @@ func TestBuyAndPay(t *testing.T) {
 
 // However often one clicks while the order is on its way, it is one request; and the second click of a double click pays
 // nothing.
-func TestDoubleClickIsOneOrder(t *testing.T) {
+func TestShop_DoubleClickIsOneOrder(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	answer := make(chan struct{})
@@ -68,7 +68,7 @@ func TestDoubleClickIsOneOrder(t *testing.T) {
 	}
 }
 
-func TestSoldOutWhileLooking(t *testing.T) {
+func TestShop_SoldOutWhileOpen(t *testing.T) {
 	s := openShop(t)
 	ticket, voucher := s.sell(offer{units: 1})
 	p := open(t, s.url, look{})
@@ -86,8 +86,8 @@ func TestSoldOutWhileLooking(t *testing.T) {
 	}
 }
 
-// Who clicks before the page knows that it is too late is told so.
-func TestSoldOutBetweenLookAndClick(t *testing.T) {
+// A click on a voucher that has sold out meanwhile shows "sold out".
+func TestShop_SoldOutBeforeClick(t *testing.T) {
 	s := openShop(t)
 	ticket, voucher := s.sell(offer{units: 1})
 	p := open(t, s.url, look{})
@@ -108,7 +108,7 @@ func TestSoldOutBetweenLookAndClick(t *testing.T) {
 	}
 }
 
-func TestAlreadyMine(t *testing.T) {
+func TestShop_AlreadyOrdered(t *testing.T) {
 	s := openShop(t)
 	ticket, voucher := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -130,7 +130,7 @@ func TestAlreadyMine(t *testing.T) {
 }
 
 // An answer that is lost is asked for again, with the same key: one order, however often.
-func TestLostAnswerIsSettled(t *testing.T) {
+func TestShop_LostAnswerIsResolved(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -147,7 +147,7 @@ func TestLostAnswerIsSettled(t *testing.T) {
 }
 
 // Also when the page was closed before the answer came.
-func TestLostAnswerIsSettledByTheNextPage(t *testing.T) {
+func TestShop_LostAnswerIsResolvedByTheNextPage(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -174,7 +174,7 @@ func mustBeOneKey(t *testing.T, keys []string, least int) {
 }
 
 // A shop that is too busy is asked again when it said, and not before.
-func TestBusyShopIsAskedAgain(t *testing.T) {
+func TestShop_BusyIsRetried(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -199,7 +199,7 @@ func TestBusyShopIsAskedAgain(t *testing.T) {
 	mustBeOneKey(t, s.sent(), 2)
 }
 
-func TestRequestInProgressIsAskedAgain(t *testing.T) {
+func TestShop_InProgressIsRetried(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -223,7 +223,7 @@ func TestRequestInProgressIsAskedAgain(t *testing.T) {
 }
 
 // What the shop refuses for a reason that the page does not know is shown, and may be tried again.
-func TestRefusalIsShown(t *testing.T) {
+func TestShop_RefusalIsShown(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})

@@ -67,7 +67,7 @@ func becomeChromium(path string) error {
 	return syscall.Exec(path, os.Args, os.Environ())
 }
 
-// chromium is the one browser of all tests; each gets a context of its own in it.
+// chromium is the browser of all tests; each test has its own context in it.
 var chromium struct {
 	once sync.Once
 	ctx  context.Context

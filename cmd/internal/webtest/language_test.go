@@ -2,7 +2,7 @@ package webtest
 
 import "testing"
 
-func TestLanguages(t *testing.T) {
+func TestLanguage_Detected(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{title: "双人晚餐"})
 	for _, c := range []struct{ wants, lang, title, button string }{
@@ -20,7 +20,7 @@ func TestLanguages(t *testing.T) {
 }
 
 // The switch changes everything at once, and is remembered.
-func TestLanguageSwitch(t *testing.T) {
+func TestLanguage_Switch(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{title: "双人晚餐"})
 	p := bought(t, s, ticket, look{language: "en"})
@@ -38,7 +38,7 @@ func TestLanguageSwitch(t *testing.T) {
 }
 
 // Both languages have every text, with the same values in it.
-func TestDictionariesAgree(t *testing.T) {
+func TestLanguage_DictionariesAgree(t *testing.T) {
 	p := open(t, openShop(t).url, look{})
 	differences := value[[]string](p, `import(new URL('messages.js', document.querySelector('script[src]').src)).then(({ messages: { en, zh } }) =>
 	  [...new Set([...Object.keys(en), ...Object.keys(zh)])].filter(key => {

@@ -21,7 +21,7 @@ func bought(t *testing.T, s *shop, ticket string, how look) *tab {
 	return p
 }
 
-func TestCancelGivesTheUnitBack(t *testing.T) {
+func TestOrder_CancelReturnsTheUnit(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{units: 1})
 	p := bought(t, s, ticket, look{})
@@ -45,7 +45,7 @@ func TestCancelGivesTheUnitBack(t *testing.T) {
 }
 
 // A payment whose answer is lost is sent again, and is one payment.
-func TestLostPaymentIsSettled(t *testing.T) {
+func TestOrder_LostPaymentIsResolved(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := bought(t, s, ticket, look{})
@@ -68,7 +68,7 @@ func TestLostPaymentIsSettled(t *testing.T) {
 }
 
 // What was done elsewhere meanwhile is shown, and is no error.
-func TestPayWhatWasCancelledElsewhere(t *testing.T) {
+func TestOrder_PayAfterCancelElsewhere(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := bought(t, s, ticket, look{})
@@ -82,8 +82,8 @@ func TestPayWhatWasCancelledElsewhere(t *testing.T) {
 	}
 }
 
-// Without a network the page waits for it, says so, and goes on by itself.
-func TestOffline(t *testing.T) {
+// Without a network the page says so, waits, and continues automatically.
+func TestShop_Offline(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -106,8 +106,8 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// A shop without guests asks for a token. It is forgotten with the tab, and wrong ones are told apart.
-func TestToken(t *testing.T) {
+// A shop without guests asks for a token. The token is forgotten with the tab, and each kind of wrong token has its message.
+func TestSession_Token(t *testing.T) {
 	s := openShop(t)
 	s.breaks(func(r *http.Request) fault {
 		if r.URL.Path == "/api/v1/session/guest" {
@@ -140,8 +140,8 @@ func TestToken(t *testing.T) {
 	p.until(in("mine", ticket))
 }
 
-// A guest whose session is over is told so, and is a new guest at the next try.
-func TestSessionEnds(t *testing.T) {
+// A guest whose session has expired sees a message, and is a new guest at the next try.
+func TestSession_Ends(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})

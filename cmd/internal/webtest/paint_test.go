@@ -12,7 +12,7 @@ import (
 // mostBytes is what the page may weigh in all, before compression.
 const mostBytes = 60_000
 
-func TestPageIsSmall(t *testing.T) {
+func TestShop_PageIsSmall(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -38,7 +38,7 @@ func TestPageIsSmall(t *testing.T) {
 }
 
 // What is painted first stays where it is when the shop's answers come, however late.
-func TestNothingJumps(t *testing.T) {
+func TestShop_LayoutIsStable(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	s.sell(offer{title: "Another one, whose title is so long that it does not fit into a single line of the ticket"})
@@ -69,7 +69,7 @@ func TestNothingJumps(t *testing.T) {
 }
 
 // The measure is of use only if it finds what jumps.
-func TestJumpsAreFound(t *testing.T) {
+func TestLayoutShift_IsDetected(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -79,7 +79,7 @@ func TestJumpsAreFound(t *testing.T) {
 }
 
 // What is not there is a page for people, and a problem for programs.
-func TestUnknownPaths(t *testing.T) {
+func TestShop_UnknownPaths(t *testing.T) {
 	s := openShop(t)
 	for path, want := range map[string]string{
 		"/nothing": "text/html; charset=utf-8", "/static/nothing.js": "text/html; charset=utf-8",

@@ -50,7 +50,7 @@ func TestScreenshots(t *testing.T) {
 
 func writeScreenshot(t *testing.T, name string, p *tab) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, pageTimeout)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {

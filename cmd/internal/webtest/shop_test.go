@@ -72,7 +72,7 @@ func openShop(t testing.TB) *shop {
 
 // close audits and closes.
 func (s *shop) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), pageTimeout)
 	defer cancel()
 	if _, err := outbox.WaitEmpty(ctx, repository.NewOutbox(s.app.DB)); err != nil {
 		s.t.Errorf("the outbox is not empty: %v", err)

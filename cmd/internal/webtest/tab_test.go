@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long anything may take on a machine that does a lot else.
-const patience = 60 * time.Second
+// pageTimeout bounds every wait; it is long because the machine may be busy.
+const pageTimeout = 60 * time.Second
 
 // look is how somebody looks at a page.
 type look struct {
@@ -144,7 +144,7 @@ func (p *tab) verdict() {
 // do performs steps, all of which have to succeed in time.
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, pageTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		p.t.Fatalf("%v\n%s", err, p.state())
@@ -154,7 +154,7 @@ func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // call sends a command of the protocol.
 func call[P, R any](p *tab, command cdp.Command[P, R], parameters P) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, pageTimeout)
 	defer cancel()
 	if _, err := chromedp.Call(ctx, command, parameters); err != nil {
 		p.t.Fatal(err)
@@ -164,7 +164,7 @@ func call[P, R any](p *tab, command cdp.Command[P, R], parameters P) {
 // value evaluates an expression in the page.
 func value[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, pageTimeout)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -176,7 +176,7 @@ func value[T any](p *tab, expression string) T {
 // until waits for a condition of the page.
 func (p *tab) until(condition string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, pageTimeout)
 	defer cancel()
 	for {
 		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
@@ -185,7 +185,7 @@ func (p *tab) until(condition string) {
 		}
 		select {
 		case <-ctx.Done():
-			p.t.Fatalf("waited in vain for %s (%v)\n%s", condition, err, p.state())
+			p.t.Fatalf("timed out waiting for %s (%v)\n%s", condition, err, p.state())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -215,7 +215,7 @@ func (p *tab) press(keys ...string) {
 	}
 }
 
-// shows tells whether an element's text has this in it, as a condition.
+// shows is the condition that an element's text contains text.
 func shows(selector, text string) string {
 	return fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q)", selector, text)
 }

@@ -17,7 +17,7 @@ const wrongClock = `
     static now() { return Right.now() + 3_600_000 }
   }`
 
-// said keeps what screen readers are told.
+// said records what screen readers announce.
 const said = `
   window.said = []
   addEventListener('DOMContentLoaded', () => {
@@ -26,7 +26,7 @@ const said = `
   })`
 
 // A sale opens by the shop's clock, whatever the browser's says; and the countdown is not read out.
-func TestCountdownToOpening(t *testing.T) {
+func TestCountdown_Opening(t *testing.T) {
 	s := openShop(t)
 	ticket, voucher := s.sell(offer{opensIn: 50 * time.Minute})
 	p := open(t, s.url, look{script: wrongClock + said})
@@ -59,7 +59,7 @@ func TestCountdownToOpening(t *testing.T) {
 }
 
 // Who clicks when the sale is open here but not yet there, is served at the opening, with the same request.
-func TestClickAMomentEarly(t *testing.T) {
+func TestCountdown_EarlyClick(t *testing.T) {
 	s := openShop(t)
 	ticket, voucher := s.sell(offer{})
 	p := open(t, s.url, look{})
@@ -91,8 +91,8 @@ func TestClickAMomentEarly(t *testing.T) {
 	}
 }
 
-// An order that is not paid in time is closed, the page says so by itself, and its unit can be bought again.
-func TestExpiry(t *testing.T) {
+// An order that is not paid in time is closed, the page shows it without a reload, and its unit can be bought again.
+func TestCountdown_Expiry(t *testing.T) {
 	s := openShop(t)
 	ticket, _ := s.sell(offer{units: 1, paySeconds: 2})
 	p := open(t, s.url, look{script: said})
