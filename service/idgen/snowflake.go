@@ -155,8 +155,8 @@ func (s *Snowflake) openWindow() (wait time.Duration, err error) {
 		return maxWait, nil // the renewal wakes waiting calls
 	}
 	// 6. Calls take ids from the window until the clock's next millisecond or the end of the lease.
-	nextMilli := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall)
-	s.install(ticks, w.number, min(mono+nextMilli, s.deadline))
+	untilNext := wall.Truncate(time.Millisecond).Add(time.Millisecond).Sub(wall)
+	s.install(ticks, w.number, min(mono+untilNext, s.deadline))
 	return 0, nil
 }
 

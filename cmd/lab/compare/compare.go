@@ -1,3 +1,4 @@
+// Package compare runs the same sale with several locks and batch sizes, and prints how fast and how correct each was.
 package compare
 
 import (
