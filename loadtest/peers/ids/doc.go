@@ -2,5 +2,5 @@
 //
 //	go test -bench . -cpu 1,2 ./...
 //
-// It is a module of its own, so that the shop does not depend on its peers.
+// It is a separate module, so that the shop does not depend on its peers.
 package ids

@@ -49,8 +49,8 @@ func pairs(b *testing.B, peers []peer) {
 	report(b, peers, took, 50, 90)
 }
 
-// crowd has each peer do pairs from many goroutines with a lock each, turn by turn, and reports pairs a second.
-func crowd(b *testing.B, peers []peer) {
+// manyKeys lets each peer in turn acquire and release from many goroutines, each with its own key, and reports pairs a second.
+func manyKeys(b *testing.B, peers []peer) {
 	const goroutines, rounds = 128, 20
 	took := make([]times, len(peers))
 	for n := 0; b.Loop(); n++ {
@@ -142,7 +142,7 @@ func BenchmarkRedisPair(b *testing.B) {
 
 func BenchmarkRedisCrowd(b *testing.B) {
 	addr := redistest.Start(b).Addr
-	crowd(b, []peer{oursOnRedis(b, addr), bsmLock(b, addr), rueidisLock(b, addr)})
+	manyKeys(b, []peer{oursOnRedis(b, addr), bsmLock(b, addr), rueidisLock(b, addr)})
 }
 
 func BenchmarkRedisHandoff(b *testing.B) {

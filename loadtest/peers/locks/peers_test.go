@@ -50,7 +50,7 @@ func oursOnRedis(b *testing.B, addr string) peer {
 	return peer{"ours", ours(l)}
 }
 
-// bsmLock is github.com/bsm/redislock. It does not wait unless it is told how to; polling is all that it has.
+// bsmLock is github.com/bsm/redislock. It waits only with a retry strategy, which polls.
 func bsmLock(b *testing.B, addr string) peer {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	b.Cleanup(func() { client.Close() })

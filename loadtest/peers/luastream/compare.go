@@ -12,25 +12,25 @@ import (
 )
 
 type compareCmd struct {
-	Seckill  string        `required:"" type:"existingfile" placeholder:"FILE" help:"Our program: go build -o FILE ./cmd/seckill"`
+	Seckill  string        `required:"" type:"existingfile" placeholder:"FILE" help:"Our shop: go build -o FILE ./cmd/seckill"`
 	Lab      string        `required:"" type:"existingfile" placeholder:"FILE" help:"The load generator: go build -o FILE ./cmd/lab"`
-	MySQLDSN string        `name:"mysql-dsn" required:"" placeholder:"USER:PASS@tcp(HOST:3306)/" help:"Server of both; each run gets a database of its own."`
-	Redis    string        `default:"redis-server" placeholder:"FILE" help:"redis-server; each run gets one of its own."`
+	MySQLDSN string        `name:"mysql-dsn" required:"" placeholder:"USER:PASS@tcp(HOST:3306)/" help:"Database server; each run gets a new database."`
+	Redis    string        `default:"redis-server" placeholder:"FILE" help:"redis-server; each run starts a new one."`
 	AOF      string        `name:"appendfsync" enum:"off,no,everysec,always" default:"everysec" help:"Persistence of Redis, the same for both: ${enum}."`
-	Rounds   int           `default:"5" help:"Rounds; each runs both, and who is first changes."`
-	Duration time.Duration `default:"5s" help:"How long each runs under load."`
+	Rounds   int           `default:"5" help:"Rounds; each runs both, in alternating order."`
+	Duration time.Duration `default:"5s" help:"How long the load takes."`
 	Clients  int           `default:"256" help:"Clients of the load, closed model."`
 	Ours     string        `placeholder:"FLAGS" help:"More flags of seckill serve, such as --commit-batch-max=1."`
 	Peer     string        `placeholder:"FLAGS" help:"More flags of luastream serve, such as --plain."`
 }
 
 func (compareCmd) Help() string {
-	return `Redis, MySQL, the shop and the load generator share this machine, so that a figure depends on all of them and
-only ratios within one round mean something. Ours runs with its Redis lock, and answers when the order is committed; the
-peer answers when Redis has it. Every buyer is another user, and there is enough for everybody.`
+	return `Redis, MySQL, the shop and the load generator share this machine, so only ratios within a round mean something.
+Our shop uses its Redis lock and answers when the order is committed; the peer answers when Redis has the order.
+Every buyer is another user, and there are enough units.`
 }
 
-// Run plays the rounds.
+// Run runs all rounds.
 func (c *compareCmd) Run(ctx context.Context) error {
 	if c.Rounds < 1 || c.Clients < 1 || c.Duration < time.Second {
 		return errors.New("--rounds and --clients must be at least 1, --duration at least 1s")
@@ -56,7 +56,7 @@ func (c *compareCmd) Run(ctx context.Context) error {
 			slices.Reverse(order)
 		}
 		for _, n := range order {
-			r, err := c.play(ctx, &contestants[n])
+			r, err := c.run(ctx, &contestants[n])
 			if err != nil {
 				return fmt.Errorf("round %d, %s: %w", i+1, contestants[n].name, err)
 			}
@@ -68,16 +68,16 @@ func (c *compareCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// contestant is a shop that can be started.
+// contestant is one of the two shops.
 type contestant struct {
 	name    string
 	program string
-	args    []string // without the servers, which differ from run to run
+	args    []string // without the servers, which differ between runs
 	servers func(listen, redis, mysql string) []string
 	stats   bool // it has /stats
 }
 
-// key signs the tokens. It is no secret: nothing but this command's own load is let in, on loopback.
+// key signs the tokens. It is no secret: the shops listen on loopback, for this command only.
 const key = "a key for nothing but a comparison"
 
 func ours(c *compareCmd) contestant {

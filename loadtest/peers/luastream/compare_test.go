@@ -13,7 +13,7 @@ import (
 	"seckill/repository/repotest/redistest"
 )
 
-// Our own load generator drives both as they are, and both audits are good when nothing breaks.
+// The load generator drives both shops, and both audits are good if nothing breaks.
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	seckill, lab, luastream := filepath.Join(dir, "seckill"), filepath.Join(dir, "lab"), filepath.Join(dir, "luastream")
@@ -27,7 +27,7 @@ func TestCompare(t *testing.T) {
 		}
 		var played round
 		for i, who := range []contestant{ours(c), peer(c, luastream)} {
-			r, err := c.play(t.Context(), &who)
+			r, err := c.run(t.Context(), &who)
 			if err != nil {
 				t.Fatalf("%s: %v", who.name, err)
 			}
@@ -37,7 +37,7 @@ func TestCompare(t *testing.T) {
 			played[i] = r
 		}
 		if played[0].durable != played[0].acknowledged || played[0].waiting != 0 {
-			t.Errorf("ours has answered what was not committed: %+v", played[0])
+			t.Errorf("ours has answered before the commit: %+v", played[0])
 		}
 		if left := databases(t, db); left != 0 {
 			t.Errorf("%d databases are left", left)
@@ -51,12 +51,12 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// A contestant that does not start is named, with what it said, and nothing of it is left.
-func TestCompareNamesWhatFails(t *testing.T) {
+// The error has the output of a contestant that does not start, and nothing is left behind.
+func TestCompare_StartFails(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := &compareCmd{MySQLDSN: db.DSN, Redis: redistest.Binary(t), AOF: "off"}
 		broken := contestant{name: "broken", program: redistest.Binary(t), servers: func(string, string, string) []string { return []string{"--no-such-option"} }}
-		_, err := c.play(t.Context(), &broken)
+		_, err := c.run(t.Context(), &broken)
 		if err == nil || !strings.Contains(err.Error(), "ended at once") || !strings.Contains(err.Error(), "no-such-option") {
 			t.Errorf("got %v", err)
 		}

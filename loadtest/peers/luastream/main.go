@@ -1,6 +1,6 @@
-// Command luastream is a peer to measure the shop against: the pattern that answers from one Lua script in Redis and
-// writes to MySQL later. Package shop says how it works and what can go wrong with it. `serve` runs it; `compare` runs
-// it and ours in turn, under the same load, and says what came of it.
+// Command luastream is another design of a flash sale, to compare the shop with: it answers from a Lua script in Redis and
+// writes to MySQL later. Package shop describes the design and its risks. `serve` runs it; `compare` runs it and our shop
+// alternately, under the same load.
 package main
 
 import (
@@ -14,13 +14,13 @@ import (
 )
 
 type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run the peer. /stats tells what it acknowledged and what is durable."`
-	Compare compareCmd `cmd:"" help:"Run ours and the peer in turn under the same load, and print one table."`
+	Serve   serveCmd   `cmd:"" help:"Run the peer. /stats returns how many orders are acknowledged and how many are durable."`
+	Compare compareCmd `cmd:"" help:"Run our shop and the peer alternately under the same load, and print a table."`
 }
 
 func main() {
 	command := kong.Parse(new(cli), kong.Name("luastream"),
-		kong.Description("A flash sale that answers from Redis and writes to MySQL later, to be measured against."),
+		kong.Description("A flash sale that answers from Redis and writes to MySQL later."),
 		kong.DefaultEnvars("LUASTREAM"), kong.UsageOnError())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

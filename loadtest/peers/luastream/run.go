@@ -14,19 +14,19 @@ import (
 	"seckill/loadtest/peers/luastream/shop"
 )
 
-// result is what one run came to.
+// result is the result of one run.
 type result struct {
-	acknowledged float64 // orders a second that were answered 201, under load
-	durable      float64 // orders a second that were committed, from the first answer to the last commit
-	waiting      int64   // acknowledged and not committed at the last answer
+	acknowledged float64 // orders a second that were answered 201
+	durable      float64 // orders a second, from the first answer to the last commit
+	waiting      int64   // orders acknowledged but not committed at the last answer
 	drain        time.Duration
 	orders       int64
 	p50, p99     time.Duration
 	good         bool // the load and the audit found nothing wrong
 }
 
-// play starts the servers and the contestant, warms it up, and puts it under load.
-func (c *compareCmd) play(ctx context.Context, who *contestant) (r result, err error) {
+// run starts the servers and the contestant, warms it up, and sends the load.
+func (c *compareCmd) run(ctx context.Context, who *contestant) (r result, err error) {
 	var s servers
 	defer func() { err = errors.Join(err, s.close()) }()
 	redis, err := s.startRedis(ctx, c.Redis, c.AOF)
@@ -51,7 +51,7 @@ func (c *compareCmd) play(ctx context.Context, who *contestant) (r result, err e
 	return c.measure(ctx, who, url)
 }
 
-// measure puts a running shop under load.
+// measure sends the load to a running shop.
 func (c *compareCmd) measure(ctx context.Context, who *contestant, url string) (r result, err error) {
 	report, err := c.load(ctx, url, c.Duration)
 	if err != nil {
@@ -59,11 +59,8 @@ func (c *compareCmd) measure(ctx context.Context, who *contestant, url string) (
 	}
 	r = result{orders: report.Clients.Orders, p50: report.Load.Accepted.P50, p99: report.Load.Accepted.P99, good: report.Verdict.OK}
 	r.acknowledged = float64(r.orders) / report.Load.Elapsed.Seconds()
-	r.durable = r.acknowledged // a 201 of ours is a commit
-	if !who.stats {
-		return r, c.audit(ctx, url, &r)
-	}
-	if err := c.audit(ctx, url, &r); err != nil { // which waits until nothing is left
+	r.durable = r.acknowledged                                  // our shop commits before it answers
+	if err := c.audit(ctx, url, &r); err != nil || !who.stats { // the peer's audit waits until its stream is empty
 		return r, err
 	}
 	end, err := statsOf(ctx, url, report.After.ID)
@@ -92,16 +89,16 @@ type report struct {
 	} `json:"clients"`
 }
 
-// plenty is a stock and a number of users that no run uses up.
-const plenty = 10_000_000
+// unlimited is a stock and a number of users that no run uses up.
+const unlimited = 10_000_000
 
-// load puts a new voucher under load and leaves the audit for later.
+// load sends the load to a new voucher, without an audit.
 func (c *compareCmd) load(ctx context.Context, url string, d time.Duration) (report, error) {
 	return c.generate(ctx, url, "--duration", d.String(), "--clients", strconv.Itoa(c.Clients),
-		"--stock", strconv.Itoa(plenty), "--users", strconv.Itoa(plenty), "--no-audit")
+		"--stock", strconv.Itoa(unlimited), "--users", strconv.Itoa(unlimited), "--no-audit")
 }
 
-// generate runs the load generator. What it finds wrong is in the report: then its status is 1, and that is no error.
+// generate runs the load generator. Its status is 1 if the report has defects; that is no error here.
 func (c *compareCmd) generate(ctx context.Context, url string, args ...string) (r report, err error) {
 	args = append([]string{"load", "--url", url, "--jwt-key", key, "--scenario", "sale", "--duplicates", "1", "--json"}, args...)
 	out, err := exec.CommandContext(ctx, c.Lab, args...).Output()
@@ -114,14 +111,14 @@ func (c *compareCmd) generate(ctx context.Context, url string, args ...string) (
 	return r, json.Unmarshal(out, &r)
 }
 
-// audit asks the shop whether all is well, with a load of one request.
+// audit audits the shop, by a load of one request.
 func (c *compareCmd) audit(ctx context.Context, url string, r *result) error {
 	report, err := c.generate(ctx, url, "--requests", "1", "--clients", "1", "--stock", "1", "--users", "1", "--timeout", "5m")
 	r.good = r.good && report.Verdict.OK
 	return err
 }
 
-// statsOf asks the peer about a sale.
+// statsOf reads the peer's statistics of a sale.
 func statsOf(ctx context.Context, url, voucher string) (found shop.Stats, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/stats", nil)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 
 type serveCmd struct {
 	Listen    string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Address to serve at."`
-	RedisAddr string `name:"redis-addr" default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis that decides."`
-	MySQLDSN  string `name:"mysql-dsn" required:"" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"Database that the writer writes to."`
+	RedisAddr string `name:"redis-addr" default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis."`
+	MySQLDSN  string `name:"mysql-dsn" required:"" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"Database."`
 	JWTKey    string `name:"jwt-key" required:"" placeholder:"SECRET" help:"Key that signs tokens, at least 32 bytes."`
-	BatchMax  int    `default:"1000" help:"Most orders that the writer commits together."`
-	Plain     bool   `help:"A round trip to Redis for each order, instead of pipelines that concurrent ones share."`
+	BatchMax  int    `default:"1000" help:"Most orders in one transaction of the writer."`
+	Plain     bool   `help:"One round trip to Redis for each order, without shared pipelines."`
 }
 
-// shutdown is how long requests in hand may take at the end.
+// shutdown is how long requests under way may take at the end.
 const shutdown = 10 * time.Second
 
 // Run serves until ctx ends.
@@ -35,7 +35,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	return errors.Join(c.serve(ctx, s, log), s.Close())
 }
 
-// serve answers with the handler of the shop that this is compared with; /stats is what it does not know.
+// serve uses the handler of our shop, and adds /stats.
 func (c *serveCmd) serve(ctx context.Context, s *shop.Shop, log *slog.Logger) error {
 	h, err := handler.New(handler.Config{
 		Shop: s, Keys: [][]byte{[]byte(c.JWTKey)}, Ready: s.Ready, Log: log, Web: s,

@@ -18,7 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// servers are what a run has started; close ends all of it, the last first.
+// servers are the servers of a run; close stops them in reverse order.
 type servers struct{ closers []func() error }
 
 func (s *servers) onClose(f func() error) { s.closers = append(s.closers, f) }
@@ -31,14 +31,14 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
-// startLimit bounds how long a server may take until it answers, and stopLimit until it is gone.
+// startLimit and stopLimit are how long a server may take to start and to stop.
 const (
 	startLimit = 30 * time.Second
 	stopLimit  = 30 * time.Second
 )
 
-// process starts a program whose output is shown only if it fails. It ends with SIGTERM.
-func (s *servers) process(program string, args ...string) (gone <-chan struct{}, err error) {
+// process starts a program; close stops it with SIGTERM. Its output becomes part of an error.
+func (s *servers) process(program string, args ...string) (ended <-chan struct{}, err error) {
 	cmd := exec.Command(program, args...)
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -49,7 +49,7 @@ func (s *servers) process(program string, args ...string) (gone <-chan struct{},
 	done := make(chan struct{})
 	go func() { failed = cmd.Wait(); close(done) }()
 	s.onClose(func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if it is gone, which Wait tells
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended; then Wait has the error
 		select {
 		case <-done:
 		case <-time.After(stopLimit):
@@ -65,13 +65,13 @@ func (s *servers) process(program string, args ...string) (gone <-chan struct{},
 }
 
 // start starts a shop and waits until it is ready.
-func (s *servers) start(ctx context.Context, ready, program string, args ...string) error {
-	gone, err := s.process(program, args...)
+func (s *servers) start(ctx context.Context, readyURL, program string, args ...string) error {
+	ended, err := s.process(program, args...)
 	if err != nil {
 		return err
 	}
-	return await(ctx, program, gone, func() bool {
-		resp, err := http.Get(ready)
+	return await(ctx, program, ended, func() bool {
+		resp, err := http.Get(readyURL)
 		if err != nil {
 			return false
 		}
@@ -80,7 +80,7 @@ func (s *servers) start(ctx context.Context, ready, program string, args ...stri
 	})
 }
 
-// startRedis starts an empty Redis with the persistence asked for.
+// startRedis starts an empty Redis.
 func (s *servers) startRedis(ctx context.Context, program, fsync string) (addr string, err error) {
 	dir, err := os.MkdirTemp("", "luastream")
 	if err != nil {
@@ -95,11 +95,11 @@ func (s *servers) startRedis(ctx context.Context, program, fsync string) (addr s
 	if fsync != "off" {
 		args = append(args, "--appendonly", "yes", "--appendfsync", fsync)
 	}
-	gone, err := s.process(program, args...)
+	ended, err := s.process(program, args...)
 	if err != nil {
 		return "", err
 	}
-	return addr, await(ctx, program, gone, func() bool {
+	return addr, await(ctx, program, ended, func() bool {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {
 			_ = conn.Close()
@@ -108,12 +108,12 @@ func (s *servers) startRedis(ctx context.Context, program, fsync string) (addr s
 	})
 }
 
-func await(ctx context.Context, what string, gone <-chan struct{}, holds func() bool) error {
+func await(ctx context.Context, what string, ended <-chan struct{}, ready func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for !holds() {
+	for !ready() {
 		select {
-		case <-gone:
+		case <-ended:
 			return fmt.Errorf("%s ended at once", what)
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer: %w", what, ctx.Err())
@@ -123,8 +123,7 @@ func await(ctx context.Context, what string, gone <-chan struct{}, holds func() 
 	return nil
 }
 
-// createDatabase returns the DSN of a new database, which close drops. Its name begins with that of the DSN's database,
-// if it names one.
+// createDatabase creates a database and returns its DSN; close drops it. Its name begins with that of the DSN's database.
 func (s *servers) createDatabase(ctx context.Context, dsn string) (string, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -135,9 +134,8 @@ func (s *servers) createDatabase(ctx context.Context, dsn string) (string, error
 		return "", err
 	}
 	s.onClose(admin.Close)
-	const most = 55 // leaves room in the 64 characters that a name may have
 	cfg.DBName = cmp.Or(cfg.DBName, "luastream")
-	cfg.DBName = cfg.DBName[:min(len(cfg.DBName), most)] + "_" + strings.ToLower(rand.Text()[:8])
+	cfg.DBName = cfg.DBName[:min(len(cfg.DBName), 55)] + "_" + strings.ToLower(rand.Text()[:8])
 	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+cfg.DBName+" CHARACTER SET utf8mb4"); err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// round is what the contestants came to, ours first.
+// round has the results of our shop and of the peer.
 type round [2]result
 
 type table struct{ w io.Writer }
@@ -28,18 +28,18 @@ func (t table) row(n int, who string, r result) {
 		r.drain.Round(10*time.Millisecond), r.p50.Round(10*time.Microsecond), r.p99.Round(10*time.Microsecond), verdict)
 }
 
-// conclude says in words which ratio counts.
+// conclude prints the ratios.
 func conclude(w io.Writer, rounds []round) {
 	fmt.Fprintf(w, "\nOf %d rounds, medians:\n", len(rounds))
-	fmt.Fprintf(w, "  Ours acknowledges at %.2f of the rate at which the peer does, and what it acknowledges is durable.\n",
+	fmt.Fprintf(w, "  Our shop acknowledges %.2f times as many orders a second as the peer, and all of them are durable.\n",
 		ratio(rounds, func(r *round) float64 { return r[0].acknowledged / r[1].acknowledged }))
-	fmt.Fprintf(w, "  Ours makes orders durable at %.2f of the rate at which the peer does.\n",
+	fmt.Fprintf(w, "  Our shop makes %.2f times as many orders a second durable.\n",
 		ratio(rounds, func(r *round) float64 { return r[0].durable / r[1].durable }))
 	fmt.Fprintf(w, "  When the load ended, %.0f %% of the peer's acknowledged orders were in Redis only.\n",
 		100*ratio(rounds, func(r *round) float64 { return float64(r[1].waiting) / float64(r[1].orders) }))
 }
 
-// ratio is the median of what of makes of each round.
+// ratio is the median of a figure over all rounds.
 func ratio(rounds []round, of func(*round) float64) float64 {
 	all := make([]float64, len(rounds))
 	for i := range rounds {

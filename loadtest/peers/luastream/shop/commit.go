@@ -40,8 +40,8 @@ func commit(ctx context.Context, db *sql.DB, orders []entry) (added, refused int
 	case err != nil || added == int64(len(orders)):
 		return added, 0, err
 	}
-	standing, err := standing(ctx, db, orders)
-	return added, int64(len(orders)) - standing, err
+	existing, err := existingOrders(ctx, db, orders)
+	return added, int64(len(orders)) - existing, err
 }
 
 // commitAll inserts what is not there yet and takes as many units, or does nothing.
@@ -76,8 +76,8 @@ func commitAll(ctx context.Context, db *sql.DB, orders []entry) (added int64, er
 	return added, tx.Commit()
 }
 
-// standing counts which of the orders the database has.
-func standing(ctx context.Context, db *sql.DB, orders []entry) (n int64, err error) {
+// existingOrders counts the orders that the database has.
+func existingOrders(ctx context.Context, db *sql.DB, orders []entry) (n int64, err error) {
 	args := make([]any, len(orders))
 	for i := range orders {
 		args[i] = idgen.ID(orders[i].order)

@@ -27,7 +27,7 @@
 //     appendfsync everysec, a crash of the machine loses the last second or two; a crash of the process alone loses
 //     nothing that Redis has handed to the operating system, which it does before it answers, unless a sync is slow.
 //   - The stock is counted twice, and a failover makes the two counters differ. Where Redis went back in time by orders
-//     that MySQL has, it sells those units again; buyers are told 201 and the database refuses them later (Stats
+//     that MySQL has, it sells those units again; buyers get a 201 and the database refuses them later (Stats
 //     calls these Refused). Where Redis took a unit and lost the order, nothing gives it back.
 //   - Whoever reads an order right after the 201 may not find it: the backlog is as long as the sale is faster than the
 //     writer.

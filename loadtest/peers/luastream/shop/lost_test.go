@@ -23,27 +23,27 @@ import (
 const acknowledged = 20
 
 // sellWhileTheDatabaseIsSlow returns the order that the writer is committing, and those that are in the stream only.
-func sellWhileTheDatabaseIsSlow(t *testing.T, server *redistest.Server, db dbtest.Database) (voucher, inHand idgen.ID, waiting []idgen.ID, hurry func()) {
+func sellWhileTheDatabaseIsSlow(t *testing.T, server *redistest.Server, db dbtest.Database) (voucher, inHand idgen.ID, waiting []idgen.ID, release func()) {
 	t.Helper()
 	s := open(t, server.Addr, db)
 	voucher = create(t, s, 2*acknowledged)
-	hurry = holdStock(t, db, voucher)
+	release = holdStock(t, db, voucher)
 	inHand = buy(t, s, voucher, 1, 1)[0]
 	client := server.Client()
 	await(t, "the writer has taken the first order", func(ctx context.Context) bool {
 		pending, err := client.XPending(ctx, "luastream:orders", "writers").Result()
 		return err == nil && pending.Count == 1
 	})
-	return voucher, inHand, buy(t, s, voucher, 2, 1+acknowledged), hurry
+	return voucher, inHand, buy(t, s, voucher, 2, 1+acknowledged), release
 }
 
 func TestRedisWithoutPersistenceCrashes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		server := redistest.Start(t)
-		_, inHand, waiting, hurry := sellWhileTheDatabaseIsSlow(t, server, db)
+		_, inHand, waiting, release := sellWhileTheDatabaseIsSlow(t, server, db)
 		crash(t, server)
 		server.Restart()
-		hurry()
+		release()
 		assertOnly(t, server, db, inHand)
 		t.Logf("%d acknowledged orders exist nowhere", len(waiting))
 	})
@@ -56,10 +56,10 @@ func TestRedisFailsOver(t *testing.T) {
 		master := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		replica := redistest.StartReplica(t, master)
 		cutLink(t, replica)
-		_, inHand, waiting, hurry := sellWhileTheDatabaseIsSlow(t, master, db)
+		_, inHand, waiting, release := sellWhileTheDatabaseIsSlow(t, master, db)
 		crash(t, master)
 		promote(t, replica)
-		hurry()
+		release()
 		open(t, replica.Addr, db) // what would be in the replica's stream is written now
 		assertOnly(t, replica, db, inHand)
 		t.Logf("%d acknowledged orders exist nowhere", len(waiting))
@@ -70,14 +70,14 @@ func TestRedisFailsOver(t *testing.T) {
 func TestRedisWithAppendOnlyFileCrashes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
-		_, inHand, waiting, hurry := sellWhileTheDatabaseIsSlow(t, server, db)
+		_, inHand, waiting, release := sellWhileTheDatabaseIsSlow(t, server, db)
 		client := server.Client()
 		await(t, "Redis has handed over what it has to write", func(ctx context.Context) bool {
 			return strings.Contains(client.Info(ctx, "persistence").Val(), "\naof_buffer_length:0\r")
 		})
 		crash(t, server)
 		server.Restart()
-		hurry()
+		release()
 		assertOnly(t, server, db, append([]idgen.ID{inHand}, waiting...)...)
 	})
 }

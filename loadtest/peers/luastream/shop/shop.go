@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,7 +24,7 @@ type Options struct {
 	Plain     bool   // a round trip for each script instead of shared pipelines, to see what those are worth
 }
 
-// Shop sells from Redis. It fills handler.Shop, is safe for use by many goroutines, and is the only instance on its
+// Shop sells from Redis. It fills handler.Shop, is safe for concurrent use, and is the only instance on its
 // stream: the writer goes by one consumer name. Close it.
 type Shop struct {
 	db     *sql.DB
@@ -45,12 +46,9 @@ func Open(ctx context.Context, opts Options, log *slog.Logger) (*Shop, error) {
 	if err := s.open(ctx, opts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if opts.BatchMax <= 0 {
-		opts.BatchMax = 1000
-	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop, s.stopped = stop, make(chan struct{})
-	w := &writer{shop: s, batchMax: int64(opts.BatchMax)}
+	w := &writer{shop: s, batchMax: int64(cmp.Or(opts.BatchMax, 1000))}
 	go func() {
 		defer close(s.stopped)
 		w.run(running)
@@ -90,7 +88,7 @@ func (s *Shop) open(ctx context.Context, opts Options) (err error) {
 	return nil
 }
 
-// Ready tells whether both servers answer.
+// Ready reports whether both servers answer.
 func (s *Shop) Ready(ctx context.Context) error {
 	return errors.Join(s.redis.Ping(ctx).Err(), s.db.PingContext(ctx))
 }

@@ -53,7 +53,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// step writes one batch, and tells how many orders were in it.
+// step writes one batch, and returns its number of orders.
 func (w *writer) step(ctx context.Context, from string) (int, error) {
 	entries, err := w.read(ctx, from)
 	if err != nil || len(entries) == 0 {
