@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,7 +93,8 @@ func (t *timeline) line(at time.Duration, text string) {
 		figures = fmt.Sprintf("%8s  %8s  %7s", humanize.Comma(int64(float64(c.accepted)/span+.5)), humanize.Comma(int64(float64(c.faults)/span+.5)), p99)
 		t.last = now
 	}
-	fmt.Fprintf(t.out, "  %6.1fs  %s  %s\n", at.Seconds(), figures, text)
+	line := fmt.Sprintf("  %6.1fs  %s  %s", at.Seconds(), figures, text)
+	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
 }
 
 // list returns the events so far.
