@@ -3,6 +3,7 @@ package loadtest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -67,32 +68,18 @@ type Answer struct {
 	Took      time.Duration
 }
 
-// error returns an AnswerError unless the request was accepted.
+// error returns nil if the request was accepted, else an error that says what failed and why.
 func (a *Answer) error(what string) error {
-	if a.Outcome.Class() == Accepted {
+	switch detail := parseProblem(a.Body).Detail; {
+	case a.Outcome.Class() == Accepted:
 		return nil
+	case a.Err != nil:
+		return fmt.Errorf("%s: %s: %w", what, a.Outcome, a.Err)
+	case detail != "":
+		return fmt.Errorf("%s: %s: %s", what, a.Outcome, detail)
 	}
-	return &AnswerError{What: what, Answer: *a}
+	return fmt.Errorf("%s: %s", what, a.Outcome)
 }
-
-// AnswerError is a request that was not accepted.
-type AnswerError struct {
-	What   string
-	Answer Answer
-}
-
-func (e *AnswerError) Error() string {
-	text := e.What + ": " + string(e.Answer.Outcome)
-	if e.Answer.Err != nil {
-		return text + ": " + e.Answer.Err.Error()
-	}
-	if detail := parseProblem(e.Answer.Body).Detail; detail != "" {
-		text += ": " + detail
-	}
-	return text
-}
-
-func (e *AnswerError) Unwrap() error { return e.Answer.Err }
 
 // problem is what the load generator reads of an error response.
 type problem struct {

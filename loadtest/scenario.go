@@ -2,7 +2,7 @@ package loadtest
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -52,14 +52,11 @@ var Scenarios = []Scenario{
 
 // ScenarioNamed returns a scenario by its name.
 func ScenarioNamed(name string) (Scenario, error) {
-	var names []string
-	for _, s := range Scenarios {
-		if s.Name == name {
-			return s, nil
-		}
-		names = append(names, s.Name)
+	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == name })
+	if i < 0 {
+		return Scenario{}, fmt.Errorf("unknown scenario %q", name)
 	}
-	return Scenario{}, fmt.Errorf("unknown scenario %q; the scenarios are %s", name, strings.Join(names, ", "))
+	return Scenarios[i], nil
 }
 
 // Act is one arrival of the scenario.

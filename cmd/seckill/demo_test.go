@@ -169,7 +169,7 @@ func TestDemo_Keep(t *testing.T) {
 	go func() {
 		done <- program().Run(ctx, []string{"demo", "--buyers=20", "--stock=5", "--keep"}, &stdout, &stderr)
 	}()
-	clitest.Eventually(t, func() bool { return strings.Contains(stdout.String(), "/api/v1/admin/audit") })
+	stdout.Await(t, "/api/v1/admin/audit")
 	printed := stdout.String()
 	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(printed)
 	token := regexp.MustCompile(`TOKEN=(\S+)`).FindStringSubmatch(printed)

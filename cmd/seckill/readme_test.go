@@ -2,15 +2,14 @@ package main
 
 import (
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"seckill/cmd/internal/cli/clitest"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // The tour in handler/README.md works when it is pasted.
@@ -63,7 +62,8 @@ func serve(t *testing.T, program, listen, data string) {
 	t.Helper()
 	shop := exec.Command(program, "serve", "--listen="+listen, "--data="+data)
 	shop.Env = append(os.Environ(), asProgram+"=1")
-	shop.Stderr = t.Output()
+	var log clitest.Buffer
+	shop.Stderr = &log
 	if err := shop.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,15 +73,7 @@ func serve(t *testing.T, program, listen, data string) {
 			t.Errorf("the shop ended with %v", err)
 		}
 	})
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if answer, err := http.Get("http://" + listen + "/readyz"); err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return
-			}
-		}
-	}
-	t.Fatal("the shop does not get ready")
+	log.Await(t, "the shop is open")
 }
 
 func freeAddr(t *testing.T) string {

@@ -26,14 +26,19 @@ func NoLeaks(t *testing.T) {
 
 // Buffer is a buffer that a test may read while a command writes.
 type Buffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
+	mu      sync.Mutex
+	buffer  bytes.Buffer
+	written chan struct{} // closed by the next Write, if a test waits
 }
 
 // Write appends p.
 func (b *Buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.written != nil {
+		close(b.written)
+		b.written = nil
+	}
 	return b.buffer.Write(p)
 }
 
@@ -42,6 +47,29 @@ func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+// Await waits until text was written.
+func (b *Buffer) Await(t *testing.T, text string) {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		b.mu.Lock()
+		found, written := strings.Contains(b.buffer.String(), text), b.written
+		if written == nil {
+			written = make(chan struct{})
+			b.written = written
+		}
+		b.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-written:
+		case <-timeout:
+			t.Fatalf("%q was not written within a minute:\n%s", text, b)
+		}
+	}
 }
 
 // Run runs a command in this process and returns its exit status and output.
