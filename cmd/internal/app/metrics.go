@@ -75,7 +75,7 @@ func newMetrics() *metrics {
 		httpDuration: d.durations("seckill_http_request_duration_seconds", "Time to answer an HTTP request.", "method", "route"),
 
 		orders:         d.counters("seckill_orders_total", "Requests to place an order, by outcome.", "outcome"),
-		orderDuration:  d.durations("seckill_order_duration_seconds", "Time to answer a request to place an order.", "outcome"),
+		orderDuration:  d.fineDurations("seckill_order_duration_seconds", "Time to answer a request to place an order.", 1.1, "outcome"),
 		batchOrders:    d.sizes("seckill_commit_batch_orders", "Orders in one batch."),
 		commitDuration: d.durations("seckill_commit_duration_seconds", "Time that the database took for one batch.").WithLabelValues(),
 		waiting:        d.gauge("seckill_commit_waiting_orders", "Orders that wait for a batch."),
@@ -248,11 +248,15 @@ func (d definer) gauges(name, help string, labels ...string) *prometheus.GaugeVe
 	return d.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }
 
-// durations defines histograms with buckets from 0.1 ms to 10 s. Native buckets, at most a tenth wide, serve the
-// percentiles on the live board.
+// durations defines histograms with buckets from 0.1 ms to 10 s.
 func (d definer) durations(name, help string, labels ...string) *prometheus.HistogramVec {
+	return d.fineDurations(name, help, 0, labels...)
+}
+
+// fineDurations adds native buckets, each wider than the one before by a factor, for exact percentiles on the live board.
+func (d definer) fineDurations(name, help string, factor float64, labels ...string) *prometheus.HistogramVec {
 	return d.NewHistogramVec(prometheus.HistogramOpts{
-		Name: name, Help: help, Buckets: prometheus.ExponentialBucketsRange(0.0001, 10, 16), NativeHistogramBucketFactor: 1.1,
+		Name: name, Help: help, Buckets: prometheus.ExponentialBucketsRange(0.0001, 10, 16), NativeHistogramBucketFactor: factor,
 	}, labels)
 }
 
