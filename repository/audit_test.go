@@ -22,6 +22,7 @@ var defects = []struct {
 }{
 	{"stock-negative", []string{"UPDATE voucher_stock SET total = total - stock - 1, stock = -1 WHERE voucher_id = {voucher}"}},
 	{"stock-balance", []string{"UPDATE voucher_stock SET stock = stock - 1 WHERE voucher_id = {voucher}"}},
+	{"stock-balance", []string{"UPDATE voucher_stock SET stock = stock + 1 WHERE voucher_id = {voucher}"}},
 	{"stock-balance", []string{"UPDATE voucher_stock SET total = total + 1 WHERE voucher_id = {empty}"}},
 	{"placed-count", []string{"UPDATE voucher_stock SET placed = placed + 1 WHERE voucher_id = {voucher}"}},
 	{"voucher-missing", []string{"UPDATE voucher_order SET voucher_id = {id} WHERE id = {pending}",
