@@ -1,6 +1,8 @@
 package handler
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -66,19 +68,22 @@ func TestLimiter_IsBounded(t *testing.T) {
 // Concurrent first requests of a key share one bucket.
 func TestLimiter_ConcurrentFirstRequests(t *testing.T) {
 	l := newLimiter[int](Rate{PerSecond: 0.001, Burst: 1})
-	for key := range 1000 {
-		allowed := make(chan bool, 4)
-		for range cap(allowed) {
-			go func() { allowed <- l.wait(key, time.Now()) == 0 }()
-		}
-		n := 0
-		for range cap(allowed) {
-			if <-allowed {
-				n++
+	const keys = 20_000
+	var allowed [keys]atomic.Int32
+	var all sync.WaitGroup
+	for range 4 { // all in the same order
+		all.Go(func() {
+			for key := range keys {
+				if l.wait(key, time.Now()) == 0 {
+					allowed[key].Add(1)
+				}
 			}
-		}
-		if n != 1 {
-			t.Fatalf("%d requests passed, want 1", n)
+		})
+	}
+	all.Wait()
+	for key := range keys {
+		if n := allowed[key].Load(); n != 1 {
+			t.Fatalf("key %d: %d requests passed, want 1", key, n)
 		}
 	}
 }
