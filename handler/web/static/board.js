@@ -5,7 +5,7 @@ import { feed } from './board.feed.js'
 import { eventColour, texts } from './board.text.js'
 import { byId, el, text } from './dom.js'
 import { i18n } from './i18n.js'
-import { ofTab } from './store.js'
+import { thisTab } from './store.js'
 
 const { t, onchange, locale } = i18n(texts)
 const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)')
@@ -263,7 +263,7 @@ onchange(showTexts)
 
 const tokenKey = 'seckill.board.token'
 const restart = feed('/api/v1/board/stream', {
-  token: () => ofTab.get(tokenKey),
+  token: () => thisTab.get(tokenKey),
   onMessage,
   onLink(state) {
     text(byId('link'), t(state))
@@ -273,7 +273,7 @@ const restart = feed('/api/v1/board/stream', {
 })
 byId('token-form').onsubmit = event => {
   event.preventDefault()
-  ofTab.set(tokenKey, byId('token').value.trim())
+  thisTab.set(tokenKey, byId('token').value.trim())
   restart()
 }
 requestAnimationFrame(paint)

@@ -5,12 +5,12 @@
 // {n} chooses between the forms for one and for many. In HTML, data-t names the text of an element, data-t-label the
 // text of its aria-label.
 
-import { kept } from './store.js'
+import { allTabs } from './store.js'
 
 const stored = 'seckill.language'
 
 function detect() {
-  const chosen = kept.get(stored)
+  const chosen = allTabs.get(stored)
   if (chosen === 'en' || chosen === 'zh') return chosen
   return (navigator.languages ?? [navigator.language]).map(l => l.slice(0, 2)).find(l => l === 'en' || l === 'zh') ?? 'en'
 }
@@ -42,7 +42,7 @@ export function i18n(dictionaries) {
     other.lang = lang === 'zh' ? 'en' : 'zh-CN'
     other.onclick = () => {
       lang = lang === 'zh' ? 'en' : 'zh'
-      kept.set(stored, lang)
+      allTabs.set(stored, lang)
       apply()
       for (const listener of listeners) listener()
     }

@@ -1,7 +1,7 @@
 // One purchase, from the click to a definite answer.
 
 import { refused, retry, sleep, uncertain } from './retry.js'
-import { kept, ofTab } from './store.js'
+import { allTabs, thisTab } from './store.js'
 
 const soon = 5_000 // ms: an attempt that is early by less waits for the opening
 const storageKey = 'seckill.attempts'
@@ -12,7 +12,7 @@ const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), b =>
 
 // attempts stores requests with an unknown outcome, so that the page can resolve them after a reload. Each is stored
 // where its token is.
-const storageOf = a => (a.guest ? kept : ofTab)
+const storageOf = a => (a.guest ? allTabs : thisTab)
 const read = storage => {
   try { return JSON.parse(storage.get(storageKey) ?? '{}') } catch { return {} }
 }
@@ -26,7 +26,7 @@ const attempts = {
 }
 
 // unresolvedAttempts returns the attempts that were stored before a reload.
-export const unresolvedAttempts = () => [kept, ofTab].flatMap(storage => Object.values(read(storage))).filter(a => {
+export const unresolvedAttempts = () => [allTabs, thisTab].flatMap(storage => Object.values(read(storage))).filter(a => {
   const young = Date.now() - a.at < resumable
   if (!young) attempts.remove(a)
   return young

@@ -4,13 +4,13 @@
 // only stored for its tab.
 
 import { retry } from './retry.js'
-import { kept, ofTab } from './store.js'
+import { allTabs, thisTab } from './store.js'
 
 const storageKey = 'seckill.session'
 const minValidity = 10_000 // ms: a token that expires sooner is not used
 
 export function createSession(api, clock) {
-  let current = read(ofTab) ?? read(kept)
+  let current = read(thisTab) ?? read(allTabs)
   let pending // the request for a guest's token
   let guests // whether the shop has guests; undefined until it has answered
   const listeners = []
@@ -27,7 +27,7 @@ export function createSession(api, clock) {
     const answer = await retry(api.guest)
     if (answer.code === 'ok') {
       guests = true
-      set({ token: answer.body.token, user: answer.body.user_id, expires: Date.parse(answer.body.expires_at), guest: true }, kept)
+      set({ token: answer.body.token, user: answer.body.user_id, expires: Date.parse(answer.body.expires_at), guest: true }, allTabs)
     } else if (answer.code === 'not-found' || answer.code === 'method-not-allowed') {
       guests = false
       set(undefined)
@@ -36,7 +36,7 @@ export function createSession(api, clock) {
   }
 
   window.addEventListener('storage', event => {
-    if (event.key === storageKey && !read(ofTab)) set(read(kept)) // from another tab
+    if (event.key === storageKey && !read(thisTab)) set(read(allTabs)) // from another tab
   })
 
   return {
@@ -50,15 +50,15 @@ export function createSession(api, clock) {
     },
     reject(token) {
       if (current?.token !== token) return
-      ofTab.remove(storageKey)
-      kept.remove(storageKey)
+      thisTab.remove(storageKey)
+      allTabs.remove(storageKey)
       set(undefined)
     },
     // paste uses a token of the user. It returns false if the text is not a token.
     paste(token) {
       const claims = decode(token)
       if (!claims) return false
-      set({ token, user: claims.sub, expires: claims.exp * 1000, guest: false }, ofTab)
+      set({ token, user: claims.sub, expires: claims.exp * 1000, guest: false }, thisTab)
       return true
     },
   }

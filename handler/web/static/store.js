@@ -23,5 +23,5 @@ function storage(name) {
   }
 }
 
-export const kept = storage('localStorage') // shared by all tabs
-export const ofTab = storage('sessionStorage') // until the tab is closed
+export const allTabs = storage('localStorage')
+export const thisTab = storage('sessionStorage')
