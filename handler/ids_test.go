@@ -9,11 +9,7 @@ import (
 )
 
 func TestIDs_Admin(t *testing.T) {
-	layout := idgen.DefaultLayout()
-	id, err := layout.Encode(idgen.Parts{Time: layout.Epoch, Worker: 3, Sequence: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	const id = idgen.ID(3<<12 | 7) // worker 3, sequence 7, at the epoch of the default layout
 	a := serve(t, newFakeShop(), nil)
 	segment := serve(t, newFakeShop(), func(c *handler.Config) { c.IDLayout = nil })
 	away := serve(t, newFakeShop(), func(c *handler.Config) { c.IDs = fakeIDs{err: idgen.ErrLeaseLost} })

@@ -68,18 +68,6 @@ func (l Layout) End() time.Time {
 	return time.UnixMilli(l.Epoch.UnixMilli() + l.maxMillis() + 1).UTC()
 }
 
-// Encode is the inverse of Decode. It refuses a part that does not fit in its bits with ErrLayout.
-func (l Layout) Encode(p Parts) (ID, error) {
-	ms := p.Time.UnixMilli() - l.Epoch.UnixMilli()
-	fits := func(v int64, bits int) bool { return v >= 0 && v>>bits == 0 }
-	if !fits(ms, l.TimeBits) || !fits(int64(p.DataCenter), l.DataCenterBits) ||
-		!fits(int64(p.Worker), l.WorkerBits) || !fits(int64(p.Sequence), l.SequenceBits) {
-		return 0, fmt.Errorf("%w: %+v does not fit in %s", ErrLayout, p, l)
-	}
-	machine := int64(p.DataCenter)<<l.WorkerBits | int64(p.Worker)
-	return ID(ms<<(l.machineBits()+l.SequenceBits) | machine<<l.SequenceBits | int64(p.Sequence)), nil
-}
-
 // Decode returns the parts of an id of this layout. It cannot detect that an id has another layout.
 func (l Layout) Decode(id ID) Parts {
 	field := func(shift, bits int) int64 { return int64(id) >> shift & (1<<bits - 1) }

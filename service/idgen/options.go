@@ -86,13 +86,12 @@ func (s *settings) leaseRequest() LeaseRequest {
 type SegmentOption func(*segmentSettings)
 
 type segmentSettings struct {
-	observer           Observer
-	loadAt             float64
-	minStep, maxStep   int64
-	target             time.Duration
-	loadTimeout        time.Duration
-	minPause, maxPause time.Duration // between failed loads
-	jitter             func(time.Duration) time.Duration
+	observer         Observer
+	loadAt           float64
+	minStep, maxStep int64
+	target           time.Duration
+	loadTimeout      time.Duration
+	jitter           func(time.Duration) time.Duration
 }
 
 func defaultSegmentSettings() segmentSettings {
@@ -103,8 +102,6 @@ func defaultSegmentSettings() segmentSettings {
 		maxStep:     1_000_000,
 		target:      15 * time.Minute,
 		loadTimeout: 2 * time.Second,
-		minPause:    10 * time.Millisecond,
-		maxPause:    time.Second,
 		jitter:      halfToThreeHalves,
 	}
 }

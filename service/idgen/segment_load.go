@@ -29,6 +29,12 @@ type Range struct {
 // data, and the numbers it would hand out now may be in use. It is refused until it is restored.
 var ErrCounterLost = errors.New("idgen: the store has lost its counter")
 
+// The bounds of the pause between failed loads.
+const (
+	minPause = 10 * time.Millisecond
+	maxPause = time.Second
+)
+
 // startLoad loads the next segment in the background, unless a load is running. s.mu is locked.
 func (s *Segment) startLoad() {
 	if s.loading || s.closed {
@@ -41,7 +47,7 @@ func (s *Segment) startLoad() {
 
 // load asks the store until it gives a range, refuses for good, or the generator is closed.
 func (s *Segment) load(n int64) {
-	for pause := s.minPause; ; pause = min(2*pause, s.maxPause) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		start := time.Now()
 		got, err := s.allocate(n)
 		if s.finishRequest(got, err, time.Since(start)) {
@@ -83,7 +89,7 @@ func (s *Segment) finishRequest(got Range, err error, took time.Duration) (over 
 	s.lastErr = err
 	final := errors.Is(err, ErrExhausted) || errors.Is(err, ErrCounterLost)
 	if final {
-		s.refusal = refusal{err: fmt.Errorf("load ids: %w", err), until: time.Now().Add(s.maxPause)}
+		s.refusal = refusal{err: fmt.Errorf("load ids: %w", err), until: time.Now().Add(maxPause)}
 	}
 	over = err == nil || final || s.closed
 	if over {

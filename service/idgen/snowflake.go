@@ -192,7 +192,6 @@ func (s *Snowflake) Layout() Layout { return s.layout }
 type SnowflakeStats struct {
 	Worker    int           // worker in use, counted over all data centres
 	Ahead     time.Duration // how far the time in the last id is ahead of the clock; zero if it is not
-	Reserve   time.Duration // how far the stored ceiling is above the time in the last id
 	LeaseLeft time.Duration // how long ids can be issued without a renewal; zero without a lease
 	Rollbacks int64         // how often the clock was seen to go back
 	Waiting   int64         // calls that wait for the clock or the store
@@ -202,11 +201,9 @@ type SnowflakeStats struct {
 func (s *Snowflake) Stats() SnowflakeStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w, last := s.workers[s.active], s.milli(s.lastTick())
 	return SnowflakeStats{
-		Worker:    w.number,
-		Ahead:     max(0, millis(last-s.now())),
-		Reserve:   max(0, millis(w.ceiling-last)),
+		Worker:    s.workers[s.active].number,
+		Ahead:     max(0, millis(s.milli(s.lastTick())-s.now())),
 		LeaseLeft: max(0, s.deadline-s.mono()),
 		Rollbacks: s.rollbacks.Load(),
 		Waiting:   s.waiting.Load(),

@@ -44,7 +44,8 @@ type scriptCall struct {
 // batcher sends calls to Redis. Calls that arrive while earlier ones are on their way share the next pipeline. A lone
 // call is sent at once.
 //
-// go-redis has an AutoPipeline too, but it is experimental, and its waiting for further commands costs more.
+// go-redis's AutoPipeline needs the same CPU time, see the README of service/lock. But it is experimental, and holds calls
+// back for up to some milliseconds to fill a batch.
 type batcher struct {
 	client redis.UniversalClient
 	sent   atomic.Int64 // number of calls

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -21,7 +22,15 @@ type store struct {
 	mu    sync.Mutex
 	locks map[string]entry
 	token uint64
-	down  bool // answers ErrUnavailable
+	down  bool // answers acquisitions with ErrUnavailable after downTimeout, everything else at once
+
+	renewals int
+}
+
+func (s *store) setDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
 }
 
 type entry struct {
@@ -55,6 +64,9 @@ func (s *store) try(g *grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
+		s.mu.Unlock() // others ask meanwhile
+		time.Sleep(downTimeout)
+		s.mu.Lock()
 		return lock.ErrUnavailable
 	}
 	if e, ok := s.locks[g.key]; ok && time.Now().Before(e.until) {
@@ -86,10 +98,15 @@ func (g *grant) Release() error        { return g.change(func() { delete(g.store
 
 func (g *grant) Renew(context.Context, time.Time) (time.Time, error) {
 	until := time.Now().Add(g.lease)
-	return until, g.change(func() { g.store.locks[g.key] = entry{g, until} })
+	return until, g.change(func() {
+		g.store.locks[g.key] = entry{g, until}
+		g.store.renewals++
+	})
 }
 
 func (g *grant) SetDepth(context.Context, int, time.Time) error { return g.change(func() {}) }
+
+const downTimeout = 100 * time.Millisecond
 
 const testLease = 300 * time.Millisecond
 
@@ -121,64 +138,91 @@ func TestCore_Suite(t *testing.T) {
 	})
 }
 
-// TestCore_UnavailableReachesAllWaiters: when the backend goes away, those in the queue don't ask one after the other.
+// When the backend goes away, the callers in the queue do not ask it one after the other.
 func TestCore_UnavailableReachesAllWaiters(t *testing.T) {
-	s := newStore()
-	k := newCore(s)
-	defer k.Close()
-	lease, err := k.Acquire(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs := make(chan error)
-	for range 50 {
-		go func() {
-			_, err := k.Acquire(t.Context(), "key")
-			errs <- err
-		}()
-	}
-	time.Sleep(20 * time.Millisecond)
-	s.mu.Lock()
-	s.down = true
-	s.mu.Unlock()
-	if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrUnavailable) {
-		t.Errorf("Release: %v, want ErrUnavailable", err)
-	}
-	for range 50 {
-		if err := <-errs; !errors.Is(err, lock.ErrUnavailable) {
-			t.Errorf("waiter: %v, want ErrUnavailable", err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		c := newCore(s)
+		defer c.Close()
+		lease := acquire(t, c)
+		const waiters = 50
+		errs := make(chan error)
+		for range waiters {
+			go func() {
+				_, err := c.Acquire(t.Context(), "key")
+				errs <- err
+			}()
 		}
-	}
-	s.mu.Lock()
-	s.down = false
-	s.mu.Unlock()
-	for { // the release is repeated
-		if lease, err := k.Acquire(t.Context(), "key", lock.Try()); err == nil {
-			lease.Release(t.Context())
-			break
+		synctest.Wait() // all are in the queue
+		s.setDown(true)
+		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrUnavailable) {
+			t.Errorf("Release: %v, want ErrUnavailable", err)
 		}
-		time.Sleep(time.Millisecond)
-	}
+		start := time.Now()
+		for range waiters {
+			if err := <-errs; !errors.Is(err, lock.ErrUnavailable) {
+				t.Errorf("waiter: %v, want ErrUnavailable", err)
+			}
+		}
+		if d := time.Since(start); d != downTimeout {
+			t.Errorf("the waiters waited %v, want one timeout of %v for all", d, downTimeout)
+		}
+		s.setDown(false)
+		time.Sleep(testLease) // the release is repeated by then
+		lease, err := c.Acquire(t.Context(), "key", lock.Try())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
-// TestCore_UnansweredRenewalLosesTheLock: the lock is lost when the lease is over, by the holder's own clock.
+// Without an answer to renewals, the lock is lost when the lease ends by the holder's own clock.
 func TestCore_UnansweredRenewalLosesTheLock(t *testing.T) {
-	s := newStore()
-	k := newCore(s)
-	defer k.Close()
-	lease, err := k.Acquire(t.Context(), "key")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		c := newCore(s)
+		defer c.Close()
+		lease, start := acquire(t, c), time.Now()
+		s.setDown(true)
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("ended with %v", cause)
+		}
+		if d := time.Since(start); d != testLease {
+			t.Errorf("ended after %v, the lease is %v", d, testLease)
+		}
+	})
+}
+
+// A lock is renewed at each third of its lease, and no longer after its release.
+func TestCore_RenewsAtAThirdOfTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		c := newCore(s)
+		defer c.Close()
+		lease := acquire(t, c)
+		time.Sleep(10*testLease + time.Millisecond)
+		if err := lease.Context().Err(); err != nil || s.renewals != 30 {
+			t.Errorf("%d renewals in ten leases, want 30; %v", s.renewals, err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(testLease)
+		if s.renewals != 30 {
+			t.Errorf("%d renewals after the release", s.renewals-30)
+		}
+	})
+}
+
+func acquire(t *testing.T, c *lockcore.Core) lock.Lease {
+	t.Helper()
+	lease, err := c.Acquire(t.Context(), "key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	s.mu.Lock()
-	s.down = true
-	s.mu.Unlock()
-	<-lease.Context().Done()
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
-		t.Errorf("ended with %v", cause)
-	}
-	if d := time.Since(start); d < testLease*9/10 || d > testLease*3/2 {
-		t.Errorf("ended after %v, the lease being %v", d, testLease)
-	}
+	return lease
 }
