@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ErrUnavailable: this machine cannot run the requested engine.
+// ErrUnavailable means that this machine cannot run the requested engine.
 var ErrUnavailable = errors.New("database server not available")
 
 // startLimit bounds how long a server may take until it accepts connections. An official image fills its
