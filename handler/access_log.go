@@ -42,7 +42,7 @@ func newAccessLimiter(perSecond int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), perSecond)
 }
 
-// isExpected reports whether a server error needs no log line of its own: metrics count full queues, and nobody waits
+// isExpected reports whether a server error needs no separate log line: metrics count full queues, and nobody waits
 // for an answer after the client is gone.
 func isExpected(c *gin.Context, client context.Context) bool {
 	last := c.Errors.Last()

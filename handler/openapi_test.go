@@ -82,7 +82,7 @@ func TestOpenAPI_CodesOfStatus(t *testing.T) {
 					}
 				}
 				if codes == 0 {
-					t.Errorf("%s %s: %s names no code of its own", method, path, status)
+					t.Errorf("%s %s: %s names no code of this status", method, path, status)
 				}
 			}
 		}

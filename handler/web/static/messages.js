@@ -46,7 +46,7 @@ const en = {
   notePaid: 'It is paid. Enjoy!',
   noteGot: 'Got it! Pay within {time}.',
   noteUnknown: 'No answer yet. Asking again, never ordering twice.',
-  noteWaiting: 'Many are buying. It is tried again by itself.',
+  noteWaiting: 'Many are buying. Trying again automatically.',
   noteInProgress: 'An earlier request of yours is still running.',
   noteBusy: 'The shop is too busy. Nothing was ordered.',
   noteRefused: 'The shop refused: {detail}',
