@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"seckill/cmd/internal/cli"
@@ -42,17 +43,7 @@ func (c *auditCmd) Run(ctx context.Context, out *cli.Output) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		if err := out.JSON(v); err != nil {
-			return err
-		}
-	} else {
-		v.Print(out.Stdout, true)
-	}
-	if !v.OK {
-		return cli.ErrFailed
-	}
-	return nil
+	return out.Finish(c.JSON, v, func(w io.Writer) { v.Print(w, true) }, v.OK)
 }
 
 // claims reads the journal; nil if there is none.

@@ -70,21 +70,11 @@ func (c *demoCmd) Run(ctx context.Context, k *kong.Context, out *cli.Output) (er
 		}
 		return err
 	}
-	if c.JSON {
-		err = out.JSON(result)
-	} else {
-		result.print(out.Stdout)
-	}
-	if err != nil {
-		return err
-	}
-	if c.Keep {
+	err = out.Finish(c.JSON, result, result.print, result.OK)
+	if c.Keep && (err == nil || errors.Is(err, cli.ErrFailed)) {
 		d.keep(ctx, out)
 	}
-	if !result.OK {
-		return cli.ErrFailed
-	}
-	return nil
+	return err
 }
 
 // open starts the shop; done closes it and removes its data.

@@ -92,6 +92,19 @@ func (o *Output) JSON(v any) error {
 	return encoder.Encode(v)
 }
 
+// Finish prints a result, as JSON or by write. It returns ErrFailed if the result is not ok.
+func (o *Output) Finish(asJSON bool, result any, write func(io.Writer), ok bool) error {
+	if !asJSON {
+		write(o.Stdout)
+	} else if err := o.JSON(result); err != nil {
+		return err
+	}
+	if !ok {
+		return ErrFailed
+	}
+	return nil
+}
+
 // Logger returns a logger that writes to Stderr; format is "json" or "text".
 func (o *Output) Logger(level, format string) *slog.Logger {
 	var least slog.Level

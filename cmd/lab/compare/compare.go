@@ -97,17 +97,7 @@ func (c *Command) Run(ctx context.Context, out *cli.Output) error {
 			return err
 		}
 	}
-	if c.JSON {
-		if err := out.JSON(result); err != nil {
-			return err
-		}
-	} else {
-		result.print(out.Stdout)
-	}
-	if !result.OK {
-		return cli.ErrFailed
-	}
-	return nil
+	return out.Finish(c.JSON, result, result.print, result.OK)
 }
 
 // trials runs every combination in every round. Every second round has the reverse order, so that slow changes of the

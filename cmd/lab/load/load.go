@@ -97,15 +97,5 @@ func (c *Command) Run(ctx context.Context, out *cli.Output) error {
 	if err := errors.Join(err, r.close()); err != nil {
 		return err
 	}
-	if c.JSON {
-		if err := out.JSON(result); err != nil {
-			return err
-		}
-	} else {
-		result.print(out.Stdout)
-	}
-	if !result.Verdict.OK {
-		return cli.ErrFailed
-	}
-	return nil
+	return out.Finish(c.JSON, result, result.print, result.Verdict.OK)
 }
