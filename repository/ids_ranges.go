@@ -20,14 +20,14 @@ type IDRanges struct {
 // OrderIDs is the tag of order ids in leaf_alloc.
 const OrderIDs = "order"
 
-// ErrNoTag is returned for a tag that has no row. It is not created on the way: a row that is missing where there was
-// one would start from the beginning.
+// ErrNoTag is returned for a tag without a row. The row is not created automatically: if it was lost, a new one would
+// allocate the same numbers again.
 var ErrNoTag = errors.New("no such tag in leaf_alloc")
 
-// IDRanges returns the store of ids of one kind, whose row has to be there.
+// IDRanges returns the store of ids of one kind. Its row must exist.
 func (db *DB) IDRanges(tag string) *IDRanges { return &IDRanges{db: db, tag: tag} }
 
-// Create puts a row for the tag down, to give ids from 1 on, at least step at once. It leaves one alone that is there.
+// Create inserts a row for the tag, which allocates ids from 1, at least step at a time. An existing row stays unchanged.
 func (r *IDRanges) Create(ctx context.Context, step int64, description string) error {
 	insert := "INSERT INTO leaf_alloc (biz_tag, max_id, step, description, update_time) VALUES (?, 0, ?, ?, " +
 		r.db.dialect.nowLate + ")" + r.db.dialect.orSkip("leaf_alloc", "biz_tag")
@@ -49,8 +49,8 @@ func (r *IDRanges) Allocate(ctx context.Context, n int64) (got idgen.Range, err 
 	return got, nil
 }
 
-// allocate moves max_id on by n or the row's own step, whichever is more. The update locks the row, so that what is
-// read after it belongs to it.
+// allocate adds n or the row's own step to max_id, whichever is more. The update locks the row, so the read after it sees
+// its result.
 func (r *IDRanges) allocate(tx *gorm.DB, n int64) (idgen.Range, error) {
 	const count = "CASE WHEN step < ? THEN ? ELSE step END"
 	res := tx.Exec("UPDATE leaf_alloc SET max_id = max_id + "+count+", update_time = "+r.db.dialect.nowLate+
@@ -82,8 +82,8 @@ func (r *IDRanges) row(tx *gorm.DB) (row rangeRow, err error) {
 	return row, res.Error
 }
 
-// Floor returns the highest number that is known to be given away, and the least number of ids to take at once. It is
-// what a counter outside the database is measured by.
+// Floor returns the highest number that is known to be allocated, and the minimum size of a range. A counter outside the
+// database must not be lower.
 func (r *IDRanges) Floor(ctx context.Context) (floor, least int64, err error) {
 	row, err := r.row(r.db.session(ctx))
 	if err != nil {
@@ -92,9 +92,9 @@ func (r *IDRanges) Floor(ctx context.Context) (floor, least int64, err error) {
 	return row.MaxID, row.Step, nil
 }
 
-// Claim puts down that the numbers from first to last are given away, and returns false, with nothing changed, when
-// the floor has reached first already. It is one conditional update, so no number can be claimed twice. After an error
-// the numbers may be claimed or not; they must not be used.
+// Claim records that the numbers from first to last are allocated. It returns false, and changes nothing, when the floor
+// has already reached first. It is one conditional update, so no number can be claimed twice. After an error it is
+// unknown whether the numbers are claimed; they must not be used.
 func (r *IDRanges) Claim(ctx context.Context, first, last int64) (bool, error) {
 	res := r.db.session(ctx).Exec("UPDATE leaf_alloc SET max_id = ?, update_time = "+r.db.dialect.nowLate+
 		" WHERE biz_tag = ? AND max_id < ?", last, r.tag, first)

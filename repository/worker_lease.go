@@ -14,7 +14,7 @@ type WorkerLeases struct{ db *DB }
 // WorkerLeases returns the store of worker leases.
 func (db *DB) WorkerLeases() *WorkerLeases { return &WorkerLeases{db: db} }
 
-// leaseRow is a row of worker_lease, with expires_at judged by the database.
+// leaseRow is a row of worker_lease. The database compares expires_at with its own clock.
 type leaseRow struct {
 	Pair        int
 	Owner       string
@@ -31,8 +31,8 @@ func (r leaseRow) pair() idgen.Pair {
 	}}
 }
 
-// Acquire implements idgen.LeaseStore. Each try looks for a pair and takes it by one conditional statement, which fails
-// when somebody else was faster. Everything is decided by that statement; what was read before is a hint.
+// Acquire implements idgen.LeaseStore. Each attempt reads the pairs and takes one with a conditional statement. That
+// statement decides: it changes nothing if another instance took the pair first.
 func (s *WorkerLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (idgen.Grant, error) {
 	if err := s.checkLayout(ctx, want.Layout); err != nil {
 		return idgen.Grant{}, err
@@ -59,7 +59,7 @@ func (s *WorkerLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (id
 	}
 }
 
-// checkLayout puts the layout down if it is the first one, and compares it with the one that is there.
+// checkLayout stores the layout if there is none, and compares it with the stored one.
 func (s *WorkerLeases) checkLayout(ctx context.Context, layout string) error {
 	put := "INSERT INTO worker_layout (id, layout) VALUES (1, ?)" + s.db.dialect.orSkip("worker_layout", "id")
 	if _, err := s.exec(ctx, put, layout); err != nil {
@@ -99,7 +99,7 @@ func (s *WorkerLeases) take(ctx context.Context, pair idgen.Pair, known bool, wa
 	return n == 1, err
 }
 
-// granted reads the pair that was taken. Nobody else changes its row now.
+// granted reads the pair that was taken. No other instance changes its row now.
 func (s *WorkerLeases) granted(ctx context.Context, pair int, owner string) (idgen.Grant, error) {
 	pairs, err := s.read(ctx, pair, 1)
 	if err != nil {
@@ -139,8 +139,8 @@ func (s *WorkerLeases) Release(ctx context.Context, held idgen.Grant, c idgen.Ce
 	return err
 }
 
-// leaseTries is how often a statement is sent before its failure is passed on: the generator keeps trying anyway, and
-// wants to know.
+// leaseTries is how often a statement is sent before its error is returned. The generator reports the error and tries
+// again.
 const leaseTries = 3
 
 func (s *WorkerLeases) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {

@@ -1,5 +1,5 @@
-// Package redisids gives away ranges of ids from a counter in Redis, which a floor in a database keeps honest: Redis may
-// lose what it has acknowledged, and a counter that went back would give numbers away twice.
+// Package redisids allocates ranges of ids from a counter in Redis, and checks it against a floor in a database. Redis may
+// lose what it has acknowledged, and a counter that went back would allocate numbers twice.
 package redisids
 
 import (
@@ -14,12 +14,12 @@ import (
 	"seckill/service/idgen"
 )
 
-// Floor is the durable record of what is given away.
+// Floor is the durable record of allocated numbers.
 type Floor interface {
-	// Floor returns the highest number that is known to be given away, and the least number of ids to take at once.
+	// Floor returns the highest number that is known to be allocated, and the minimum size of a range.
 	Floor(ctx context.Context) (floor, least int64, err error)
-	// Claim records that the numbers from first to last are given away. It returns false, and records nothing, when the
-	// floor has reached first already. It has to be atomic. After an error the numbers must not be used.
+	// Claim records that the numbers from first to last are allocated. It returns false, and records nothing, when the
+	// floor has already reached first. It must be atomic. After an error the numbers must not be used.
 	Claim(ctx context.Context, first, last int64) (bool, error)
 }
 
@@ -30,8 +30,8 @@ type Store struct {
 	floor  Floor
 }
 
-// New returns a store that counts under key. The client stays the caller's; it need not retry by itself, since a range
-// whose answer was lost is given up and another one taken.
+// New returns a store whose counter is key. The caller closes the client. The client need not retry: a range whose answer
+// was lost is skipped, and another one is allocated.
 func New(client redis.UniversalClient, key string, floor Floor) *Store {
 	return &Store{client: client, key: key, floor: floor}
 }
@@ -43,14 +43,14 @@ var (
 	restoreText string
 )
 
-// overtakenTries bounds how often a range is given up because another instance has claimed a later one meanwhile.
+// overtakenTries bounds how often a range is skipped because another instance has claimed a later one in the meantime.
 const overtakenTries = 20
 
 // Allocate implements idgen.RangeStore. It fails with idgen.ErrCounterLost, and changes nothing, when the counter is
 // missing or below the floor.
 //
 // The floor is read before the counter is moved, so a counter below it has certainly lost something. The range is used
-// only after it was claimed, so that even a counter that goes back between the two cannot give a number away twice.
+// only after it was claimed, so that even a counter that goes back between the two cannot allocate a number twice.
 func (s *Store) Allocate(ctx context.Context, n int64) (idgen.Range, error) {
 	for range overtakenTries {
 		floor, least, err := s.floor.Floor(ctx)
@@ -74,8 +74,8 @@ func (s *Store) Allocate(ctx context.Context, n int64) (idgen.Range, error) {
 	return idgen.Range{}, fmt.Errorf("redis ids %s: overtaken by other instances %d times in a row", s.key, overtakenTries)
 }
 
-// increment moves the counter on by n and returns where it is then. The script's text goes along each time: that is once
-// in minutes, and saves the question whether Redis still knows it.
+// increment adds n to the counter and returns its new value. It sends the script itself each time: it is needed once in
+// minutes, and Redis need not know it then.
 func (s *Store) increment(ctx context.Context, n, floor int64) (int64, error) {
 	answer, err := s.client.Eval(ctx, allocateText, []string{s.key}, n, floor).StringSlice()
 	switch {
@@ -98,8 +98,8 @@ func (s *Store) increment(ctx context.Context, n, floor int64) (int64, error) {
 	return last, nil
 }
 
-// Restore raises a counter that is missing or below the floor to the floor, and returns where it stands. It is for a
-// person who knows why the counter is lost: from then on ids are given away again, none of them twice.
+// Restore raises a counter that is missing or below the floor to the floor, and returns its value. It is for a
+// person who knows why the counter was lost. After it, ids are allocated again, and none twice.
 func (s *Store) Restore(ctx context.Context) (int64, error) {
 	floor, _, err := s.floor.Floor(ctx)
 	if err != nil {

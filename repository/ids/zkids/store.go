@@ -1,9 +1,9 @@
 // Package zkids keeps worker leases in ZooKeeper.
 //
-// A pair of workers is a node that is never deleted, since its next holder starts at the ceilings in it. A lease is over
-// once the node has not been written for its time: ZooKeeper notes when a node was written, by its own clock, and tells
-// what time it is now when any node is written. So a lease does not depend on the client's session, which the server
-// may give a shorter time than it was asked for. All changes are conditional on the node's version.
+// A pair of workers is a node that is never deleted, because its next holder starts at the ceilings in it. A lease has
+// ended when its node was not written for the lease's time. ZooKeeper records when a node was written, by its own clock,
+// and returns its time with every write. So a lease does not depend on the client's session, whose timeout the server
+// may shorten. All changes are conditional on the node's version.
 package zkids
 
 import (
@@ -27,15 +27,15 @@ type Leases struct {
 	acl  []zk.ACL
 }
 
-// New returns a store with its nodes below root, such as "/seckill/ids", and with acl on those that it creates. The
-// connection stays the caller's.
+// New returns a store with its nodes below root, such as "/seckill/ids". It creates nodes with acl. The caller closes the
+// connection.
 func New(conn *zk.Conn, root string, acl []zk.ACL) *Leases {
 	return &Leases{conn: conn, root: root, acl: acl}
 }
 
-// pairData is what a pair's node holds.
+// pairData is the content of a pair's node.
 type pairData struct {
-	Owner    string         `json:"owner"` // empty when it was given back
+	Owner    string         `json:"owner"` // empty when it was released
 	Fence    uint64         `json:"fence"`
 	TTL      int64          `json:"ttl_ms"`
 	Ceilings idgen.Ceilings `json:"ceilings_ms"`
@@ -60,14 +60,14 @@ func (s *Leases) Acquire(ctx context.Context, want idgen.LeaseRequest) (idgen.Gr
 	}
 	for {
 		grant, err := s.try(ctx, want)
-		// Somebody else was faster with this pair, so that there is one less to be faster with.
+		// Another instance took this pair first. Each time there is one pair less to compete for.
 		if !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists) {
 			return grant, err
 		}
 	}
 }
 
-// prepare creates the nodes that all pairs share, and compares the layout.
+// prepare creates the nodes that all pairs share, and checks the layout.
 func (s *Leases) prepare(ctx context.Context, layout string) error {
 	for _, n := range []struct{ path, data string }{
 		{s.clockPath(), ""}, {s.pairsPath(), ""}, {s.layoutPath(), layout},
@@ -86,7 +86,7 @@ func (s *Leases) prepare(ctx context.Context, layout string) error {
 	return err
 }
 
-// ensure creates a node and those above it, where they are missing.
+// ensure creates a node and its parents, if they do not exist.
 func (s *Leases) ensure(ctx context.Context, p, data string) error {
 	_, err := do(ctx, func() (string, error) { return s.conn.Create(p, []byte(data), 0, s.acl) })
 	if errors.Is(err, zk.ErrNoNode) {
@@ -135,7 +135,7 @@ func (n pairNode) grant(pair int) idgen.Grant {
 	return idgen.Grant{Pair: pair, Owner: n.Owner, Fence: n.Fence, Ceilings: n.Ceilings}
 }
 
-// now asks ZooKeeper for its time, by writing something.
+// now returns ZooKeeper's time, by writing a node.
 func (s *Leases) now(ctx context.Context) (int64, error) {
 	return do(ctx, func() (int64, error) {
 		stat, err := s.conn.Set(s.clockPath(), nil, -1)
@@ -146,7 +146,7 @@ func (s *Leases) now(ctx context.Context) (int64, error) {
 	})
 }
 
-// read returns the nodes of the range's pairs, as far as there are any.
+// read returns the existing nodes of the range's pairs.
 func (s *Leases) read(ctx context.Context, want idgen.LeaseRequest) (map[int]pairNode, error) {
 	names, err := do(ctx, func() ([]string, error) {
 		names, _, err := s.conn.Children(s.pairsPath())
@@ -182,7 +182,7 @@ func (s *Leases) node(ctx context.Context, n int) (pairNode, error) {
 	})
 }
 
-// write writes a pair's node, if it is still the version that was read, or creates it, if there is still none.
+// write writes a pair's node if it still has the version that was read, or creates it if there still is none.
 func (s *Leases) write(ctx context.Context, n int, node pairNode, create bool) error {
 	data, err := json.Marshal(node.pairData)
 	if err != nil {
@@ -218,8 +218,8 @@ func (s *Leases) Release(ctx context.Context, held idgen.Grant, c idgen.Ceilings
 	return err
 }
 
-// change writes a pair's node while it is held. A write that is refused for its version was overtaken, by another
-// holder or by an earlier write of the same one whose answer was lost; which of them, reading it again will tell.
+// change writes a pair's node if it is still held. When the version has changed, either another holder has written the
+// node, or an earlier write whose answer was lost. Reading it again shows which.
 func (s *Leases) change(ctx context.Context, held idgen.Grant, edit func(*pairNode)) error {
 	for {
 		node, err := s.node(ctx, held.Pair)
@@ -236,8 +236,8 @@ func (s *Leases) change(ctx context.Context, held idgen.Grant, edit func(*pairNo
 	}
 }
 
-// do runs a request for as long as ctx lasts. The library knows no contexts: a request that is given up may still take
-// effect, which is why each one that changes something is conditional.
+// do runs a request until ctx ends. The library has no contexts, so an abandoned request may still take effect. That is
+// why every change is conditional.
 func do[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	type answer struct {
 		value T
