@@ -2,7 +2,9 @@ package loadtest
 
 import (
 	"context"
-	"sync"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,48 +28,38 @@ const (
 // clients to do. A request without a key cannot be repeated without ordering a second unit, so Settle lists the buyer's
 // orders instead. It records every request.
 func Settle(ctx context.Context, c *Client, r *Recorder, unknown []Entry) Settled {
-	type request struct {
-		user         int64
-		voucher, key string
-	}
-	once := map[request]struct{}{}
+	once := map[openRequest]struct{}{}
 	for i := range unknown {
-		once[request{unknown[i].User, unknown[i].Voucher, unknown[i].Key}] = struct{}{}
+		once[openRequest{unknown[i].User, unknown[i].Voucher, unknown[i].Key}] = struct{}{}
 	}
-	work := make(chan request)
-	var mu sync.Mutex
-	result := Settled{Unknown: int64(len(once))}
-	var workers sync.WaitGroup
-	for range min(settlers, len(once)) {
-		workers.Go(func() {
-			for q := range work {
-				if settle(ctx, c, r, q.user, q.voucher, q.key) {
-					mu.Lock()
-					result.Settled++
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	for q := range once {
-		work <- q
-	}
-	close(work)
-	workers.Wait()
-	result.Open = result.Unknown - result.Settled
-	return result
+	requests := slices.Collect(maps.Keys(once))
+	var settled atomic.Int64
+	load := Load{Clients: settlers, Arrivals: int64(len(requests))}
+	_ = load.Run(ctx, func(a Arrival) { // fails only if there are no requests
+		if settle(ctx, c, r, requests[a.N]) {
+			settled.Add(1)
+		}
+	}, nil)
+	n := int64(len(requests))
+	return Settled{Unknown: n, Settled: settled.Load(), Open: n - settled.Load()}
+}
+
+// openRequest is a request whose outcome is unknown.
+type openRequest struct {
+	user         int64
+	voucher, key string
 }
 
 // settle reports whether the request was settled.
-func settle(ctx context.Context, c *Client, r *Recorder, user int64, voucher, key string) bool {
+func settle(ctx context.Context, c *Client, r *Recorder, q openRequest) bool {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
-		if key != "" {
-			a := c.Place(user, voucher, key)
-			r.Record(OpPlace, user, voucher, key, &a, a.Start)
+		if q.key != "" {
+			a := c.Place(q.user, q.voucher, q.key)
+			r.Record(OpPlace, q.user, q.voucher, q.key, &a, a.Start)
 			if a.Outcome.Final() {
 				return true
 			}
-		} else if list(c, r, user, voucher) {
+		} else if list(c, r, q.user, q.voucher) {
 			return true
 		}
 		select {
