@@ -60,7 +60,7 @@ func (s *Orders) placeRound(ctx context.Context, voucherID idgen.ID, pending []*
 		return pending, err
 	}
 	v := service.Voucher{ID: voucherID, Terms: terms, ServerTime: now}
-	refusal := v.Open(now)
+	refusal := v.CheckOpen(now)
 	if refusal == nil && terms.Stock == 0 {
 		refusal = service.ErrSoldOut
 	}

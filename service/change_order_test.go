@@ -17,7 +17,7 @@ func orderOf(t *testing.T, store *fakeStore, woken *int) (*Shop, *countedIDs, Or
 	o, _, err := s.PlaceOrder(t.Context(), PlaceRequest{VoucherID: voucherID, UserID: 1})
 	wantNoError(t, err)
 	wantNoError(t, s.Close(context.Background())) // after it, only the test counts
-	s.cfg.Changed = func() { *woken++ }
+	s.cfg.WakeRelay = func() { *woken++ }
 	return s, ids, o
 }
 

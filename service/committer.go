@@ -147,7 +147,7 @@ func (c *committer) run(sale *sale, batch []*Placement) {
 		close(p.done) // from here on the placement is the caller's again
 	}
 	if wrote {
-		c.cfg.Changed()
+		c.cfg.WakeRelay()
 	}
 	c.open.Add(-len(batch))
 }

@@ -241,7 +241,7 @@ func TestShop_CloseDrainsAndRefuses(t *testing.T) {
 			time.Sleep(time.Millisecond) // Close has time to return too early
 			woken++
 		}
-		s := openShop(t, store, func(c *Config) { c.BatchMax, c.Changed = 2, wake })
+		s := openShop(t, store, func(c *Config) { c.BatchMax, c.WakeRelay = 2, wake })
 		errs := make([]error, 5)
 		var wg, closing sync.WaitGroup
 		for i := range errs {

@@ -31,7 +31,7 @@ func (s *Shop) ExpireOrders(ctx context.Context) (int, error) {
 		if n > 0 {
 			closed += n
 			s.cfg.Observer.Expired(n)
-			s.cfg.Changed()
+			s.cfg.WakeRelay()
 		}
 		if err != nil || n == 0 { // 0: another instance is closing the same orders
 			return closed, err

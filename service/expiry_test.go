@@ -29,7 +29,7 @@ func TestExpireOrders_InBatches(t *testing.T) {
 		store.sell(voucherID, n+10, 1)
 		var calls []string
 		store.reading = func(_ context.Context, method string) error { calls = append(calls, method); return nil }
-		s := openShop(t, store, func(c *Config) { c.Observer, c.Changed = seen, func() { woken++ } })
+		s := openShop(t, store, func(c *Config) { c.Observer, c.WakeRelay = seen, func() { woken++ } })
 		unpaid(t, s, n)
 		wantNoError(t, buy(s, n+1))
 		synctest.Wait() // also for the last wake-up of the relay
@@ -73,7 +73,7 @@ func TestExpireOrders_Failures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, ids, woken := newFakeStore(), &countedIDs{}, 0
 				store.sell(voucherID, 5, 1)
-				s := openShop(t, store, func(c *Config) { c.IDs, c.Changed = ids, func() { woken++ } })
+				s := openShop(t, store, func(c *Config) { c.IDs, c.WakeRelay = ids, func() { woken++ } })
 				unpaid(t, s, 3)
 				synctest.Wait()
 				time.Sleep(time.Hour / 2)

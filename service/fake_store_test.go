@@ -134,7 +134,7 @@ func (f *fakeStore) decide(id idgen.ID, p *Placement) {
 	now := f.now()
 	current := *v
 	current.ServerTime = now
-	if p.Err = current.Open(now); p.Err != nil {
+	if p.Err = current.CheckOpen(now); p.Err != nil {
 		return
 	}
 	if v.Stock == 0 {

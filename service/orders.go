@@ -65,7 +65,7 @@ func (s *Shop) changeOrder(ctx context.Context, change func(eventID idgen.ID) (O
 	}
 	order, err := change(eventID)
 	if err == nil || CodeOf(err) == CodeRefundDue {
-		s.cfg.Changed()
+		s.cfg.WakeRelay()
 	}
 	return order, err
 }

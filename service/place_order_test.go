@@ -293,7 +293,7 @@ func TestPlaceOrder_WakesTheRelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, woken := newFakeStore(), 0
 		store.sell(voucherID, 1, 1)
-		s := openShop(t, store, func(c *Config) { c.Changed = func() { woken++ } })
+		s := openShop(t, store, func(c *Config) { c.WakeRelay = func() { woken++ } })
 		req := PlaceRequest{VoucherID: voucherID, UserID: 1, RequestID: "mine"}
 		_, _, err := s.PlaceOrder(t.Context(), req)
 		wantNoError(t, err)

@@ -97,7 +97,7 @@ func (s *sale) gate(ctx context.Context, v *cachedVoucher, req PlaceRequest) (or
 	if now.Before(v.StartsAt) {
 		current := v.Voucher
 		current.ServerTime = now // clients count down by it
-		return Order{}, false, current.Open(now)
+		return Order{}, false, current.CheckOpen(now)
 	}
 	if now.Before(v.EndsAt) && !s.soldOut.closed.Load() {
 		return Order{}, false, nil

@@ -20,8 +20,8 @@ type Config struct {
 	IDs      idgen.Generator // ids of orders, events and vouchers
 	Log      *slog.Logger
 
-	Observer Observer // default: NoObserver
-	Changed  func()   // called after each commit that wrote an event, to wake the relay; must not block
+	Observer  Observer // default: NoObserver
+	WakeRelay func()   // called after each commit that wrote an event, to wake the relay; must not block
 
 	// LockScope is what the lock before the database excludes. Default: LockUser.
 	LockScope LockScope
@@ -79,8 +79,8 @@ func (c *Config) setDefaults() {
 	if c.Observer == nil {
 		c.Observer = NoObserver{}
 	}
-	if c.Changed == nil {
-		c.Changed = func() {}
+	if c.WakeRelay == nil {
+		c.WakeRelay = func() {}
 	}
 	if c.LockScope == "" {
 		c.LockScope = LockUser

@@ -45,7 +45,7 @@ func (w *stockView) refusal(v *Voucher) error {
 	if w.now.Before(w.terms.StartsAt) || !w.now.Before(w.terms.EndsAt) {
 		current := *v // only here, to save the allocation for the many "sold out"
 		current.Terms, current.ServerTime = w.terms, w.now
-		return current.Open(w.now)
+		return current.CheckOpen(w.now)
 	}
 	if w.terms.Stock > 0 {
 		return nil

@@ -37,8 +37,8 @@ type Voucher struct {
 	ServerTime time.Time // the database's clock when this was read
 }
 
-// Open refuses a time outside of the sale window, with CodeNotStarted or CodeEnded.
-func (v *Voucher) Open(now time.Time) error {
+// CheckOpen refuses a time outside of the sale window, with CodeNotStarted or CodeEnded.
+func (v *Voucher) CheckOpen(now time.Time) error {
 	switch {
 	case now.Before(v.StartsAt):
 		return &Error{Code: CodeNotStarted, Message: "the sale has not started", Voucher: v}

@@ -76,7 +76,7 @@ func (a *App) start(ctx context.Context) error {
 	// 5. The shop itself, and what runs beside it.
 	shop := service.New(service.Config{
 		Orders: a.traces.Orders(repository.NewOrders(a.DB)), Vouchers: repository.NewVouchers(a.DB),
-		Locker: a.traces.Locker(locker), IDs: ids, Log: a.log, Observer: a.observer, Changed: wake,
+		Locker: a.traces.Locker(locker), IDs: ids, Log: a.log, Observer: a.observer, WakeRelay: wake,
 		LockScope: service.LockScope(a.opts.Lock.LockScope), BatchMax: a.opts.Commit.CommitBatchMax,
 		CommitConcurrency: a.opts.Commit.CommitConcurrency, QueueMax: a.opts.Commit.QueueMax,
 		CommitTimeout: a.opts.Commit.CommitTimeout,

@@ -34,7 +34,7 @@ func (s *Shop) PlaceOrder(ctx context.Context, req service.PlaceRequest) (order 
 		return order, false, err
 	}
 	now := time.Now()
-	if err := sale.voucher.Open(now); err != nil {
+	if err := sale.voucher.CheckOpen(now); err != nil {
 		return order, false, err
 	}
 	id, err := s.ids.Next(ctx)
