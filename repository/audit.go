@@ -30,7 +30,7 @@ func (db *DB) Audit(ctx context.Context, opts AuditOptions) (audit service.Audit
 		audit, err = runAudit(tx, db.dialect.now, opts)
 		return err
 	}, snapshot)
-	return audit, asRefusal(ctx, err)
+	return audit, toServiceError(ctx, err)
 }
 
 func runAudit(tx *gorm.DB, now string, opts AuditOptions) (service.Audit, error) {

@@ -29,8 +29,8 @@ func NewConsumed(db *DB) *Consumed { return &Consumed{db: db} }
 func (c *Consumed) once(ctx context.Context, consumer string, eventID idgen.ID, effect func(tx *gorm.DB) error) (first bool, err error) {
 	d := c.db.dialect
 	record := `INSERT INTO consume_record (consumer, event_id, consumed_at) VALUES (?, ?, ` + d.now + `)` +
-		d.orSkip("consume_record", "consumer")
-	err = c.db.change(ctx, func(tx *gorm.DB) error {
+		d.onConflictDoNothing("consume_record", "consumer")
+	err = c.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		result := tx.Exec(record, consumer, eventID)
 		first = result.RowsAffected == 1
 		if result.Error != nil || !first {
@@ -80,7 +80,7 @@ func (c *Consumed) ClaimNotifications(ctx context.Context, limit int, lease, hol
 	next := due + ` AND (n.version = 1 OR n.created_at <= ` + d.nowPlus(-hold) + ` OR EXISTS (SELECT 1 FROM notification earlier
 		WHERE earlier.order_id = n.order_id AND earlier.version = n.version - 1 AND earlier.status <> ?))
 		ORDER BY n.next_retry_time, n.event_id LIMIT ?`
-	err = c.db.change(ctx, func(tx *gorm.DB) error {
+	err = c.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		claimed = nil
 		var ids []int64
 		if err := tx.Raw(overtaken, notificationDue, notificationSent, limit).Scan(&ids).Error; err != nil {
@@ -106,7 +106,7 @@ func (c *Consumed) ClaimNotifications(ctx context.Context, limit int, lease, hol
 // takeNotifications takes the rows that are still due.
 func (c *Consumed) takeNotifications(tx *gorm.DB, ids []int64, lease time.Duration) ([]service.ClaimedNotification, error) {
 	d, token := c.db.dialect, claimToken()
-	err := tx.Exec(`UPDATE notification `+d.useIndex("PRIMARY")+` SET lock_owner = ?, next_retry_time = `+d.nowPlus(lease)+`
+	err := tx.Exec(`UPDATE notification`+d.useIndex("PRIMARY")+` SET lock_owner = ?, next_retry_time = `+d.nowPlus(lease)+`
 		WHERE event_id IN ? AND status = ? AND next_retry_time <= `+d.now, token, ids, notificationDue).Error
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (c *Consumed) takeNotifications(tx *gorm.DB, ids []int64, lease time.Durati
 
 // SentNotification marks a row, even if another notifier holds it.
 func (c *Consumed) SentNotification(ctx context.Context, eventID idgen.ID) error {
-	return c.db.change(ctx, func(tx *gorm.DB) error {
+	return c.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		return tx.Exec(`UPDATE notification SET status = ?, lock_owner = NULL, next_retry_time = `+c.db.dialect.now+` WHERE event_id = ?`,
 			notificationSent, eventID).Error
 	})
@@ -142,7 +142,7 @@ func (c *Consumed) FailedNotification(ctx context.Context, eventID idgen.ID, del
 	if giveUp {
 		status = notificationGivenUp
 	}
-	return c.db.change(ctx, func(tx *gorm.DB) error {
+	return c.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		return tx.Exec(`UPDATE notification SET status = ?, retry_count = retry_count + 1, lock_owner = NULL, next_retry_time = `+
 			c.db.dialect.nowPlus(delay)+` WHERE event_id = ? AND status = ?`, status, eventID, notificationDue).Error
 	})

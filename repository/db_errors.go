@@ -52,7 +52,7 @@ var sqliteErrors = map[int]failure{
 	6: transient, // SQLITE_LOCKED
 }
 
-// classify looks an error up.
+// classify returns what err means for its transaction. nil is permanent: there is nothing to repeat.
 func classify(err error) failure {
 	if errors.Is(err, errUnconfirmed) {
 		return unknown
@@ -82,15 +82,15 @@ func retry(ctx context.Context, attempts int, fn func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := fn()
 		class := classify(err)
-		mayPass := class == transient || class == unknown
-		if !mayPass || attempt+1 == attempts || !backOff(ctx, attempt) {
+		retriable := class == transient || class == unknown
+		if !retriable || attempt+1 == attempts || !backOff(ctx, attempt) {
 			return err
 		}
 	}
 }
 
 // backOff waits after a failed attempt: about 1 ms after attempt 0, twice as long after each further one, at most 200 ms.
-// Jitter separates rivals. It returns false if ctx ends.
+// Jitter separates competing transactions. It returns false if ctx ends.
 func backOff(ctx context.Context, attempt int) bool {
 	if ctx.Err() != nil {
 		return false

@@ -27,12 +27,12 @@ func (db *DB) inTx(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		return err
 	}
 	done = true
-	return commit(ctx, tx)
+	return commitTx(ctx, tx)
 }
 
-// commit waits for the answer to COMMIT until ctx ends. database/sql would ignore ctx and wait as long as the connection
+// commitTx waits for the answer to COMMIT until ctx ends. database/sql would ignore ctx and wait as long as the connection
 // allows; it still does so in the background.
-func commit(ctx context.Context, tx *gorm.DB) error {
+func commitTx(ctx context.Context, tx *gorm.DB) error {
 	answer := make(chan error, 1)
 	go func() { answer <- tx.Commit().Error }()
 	var err error
@@ -51,33 +51,33 @@ func commit(ctx context.Context, tx *gorm.DB) error {
 	return nil
 }
 
-// change runs an idempotent transaction until its outcome is known: after transient failures, and after a commit whose
-// answer was lost, it runs again. If ctx ends first, the error is ErrUnknown, or ErrUnavailable if certainly nothing
+// inTxUntilKnown runs an idempotent transaction until its outcome is known. It repeats the transaction after a transient
+// failure, and after a COMMIT that was not confirmed. If ctx ends first, the error is ErrUnknown, or ErrUnavailable if certainly nothing
 // was done. A *service.Error from fn is an outcome: the transaction is rolled back and the error returned.
-func (db *DB) change(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	mayStand := false
+func (db *DB) inTxUntilKnown(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	mayBeCommitted := false
 	err := retry(ctx, 0, func() error {
-		sent := false
+		began := false
 		err := db.inTx(ctx, func(tx *gorm.DB) error {
-			sent = true
+			began = true
 			return fn(tx)
 		})
-		mayStand = mayStand || classify(err) == unknown || sent && ctx.Err() != nil
+		mayBeCommitted = mayBeCommitted || classify(err) == unknown || began && ctx.Err() != nil
 		return err
 	})
-	if _, refusal := errors.AsType[*service.Error](err); err != nil && mayStand && !refusal {
+	if _, refusal := errors.AsType[*service.Error](err); err != nil && mayBeCommitted && !refusal {
 		return service.Unknown(err)
 	}
-	return asRefusal(ctx, err)
+	return toServiceError(ctx, err)
 }
 
-// read runs a query. It tries once more if the connection was lost.
+// read runs a query. It repeats the query once after a transient error, such as a lost connection.
 func (db *DB) read(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return asRefusal(ctx, retry(ctx, 2, func() error { return fn(db.session(ctx)) }))
+	return toServiceError(ctx, retry(ctx, 2, func() error { return fn(db.session(ctx)) }))
 }
 
-// asRefusal translates an error of the database into one of the service, where there is one.
-func asRefusal(ctx context.Context, err error) error {
+// toServiceError translates an error of the database into one of the service, where there is one.
+func toServiceError(ctx context.Context, err error) error {
 	_, refusal := errors.AsType[*service.Error](err)
 	switch {
 	case err == nil, refusal:

@@ -9,8 +9,13 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// dialect is everything in which databases differ, except for the numbers of their errors (see classify). No other code
-// asks which database it talks to. To add a database, add its dialect.
+// dialect is the SQL in which databases differ. Databases also differ in these places:
+//   - the migrations: a folder in migrations, named after the dialect;
+//   - how a database is opened, and the settings of its sessions: OpenMySQL (see serverKind for MariaDB), OpenSQLite;
+//   - the numbers of its errors: mysqlErrors and sqliteErrors;
+//   - the tests: an engine in repotest/dbtest.
+//
+// No other code asks which database it talks to. The fragments of SQL that a statement appends begin with a space.
 type dialect struct {
 	name  string // what DB.Name returns, and the folder of the migrations
 	goose goose.Dialect
@@ -18,24 +23,25 @@ type dialect struct {
 	migrationLock func() ([]goose.ProviderOption, error)
 
 	now string // the time at which the statement began
-	// nowLate is the time at which a row is evaluated, after a wait for its lock.
-	nowLate string
+	// nowAtRow is the time at which a row is evaluated, after a wait for its lock.
+	nowAtRow string
 	// addMillis adds a number of milliseconds to a time; both are expressions.
 	addMillis func(time, millis string) string
 	// millisSince is the number of milliseconds from a time, an expression, to now.
 	millisSince func(time string) string
 	greatest    string // the function that returns the greater of two values
 
-	// orSkip ends an INSERT that skips the rows that a unique index refuses; the affected rows count the others.
-	orSkip func(table, key string) string
-	// onConflict ends an INSERT that changes the row that its key finds there already.
+	// onConflictDoNothing ends an INSERT that skips the rows that a unique index refuses; the affected rows count the others.
+	onConflictDoNothing func(table, key string) string
+	// onConflict ends an INSERT that updates the row if its key exists already.
 	onConflict func(key, set string) string
 	// useIndex names the index that a statement must use.
 	useIndex func(name string) string
 
-	shared        string // ends a SELECT that waits for transactions that are changing its rows
-	exclusive     string // ends a SELECT whose rows no other transaction can change until the commit
-	exclusiveFree string // is exclusive, and leaves out rows that another transaction is changing
+	// These end a SELECT. All are "" for a database with one writer.
+	forShare            string // waits for transactions that are changing its rows
+	forUpdate           string // no other transaction can change its rows until the commit
+	forUpdateSkipLocked string // as forUpdate, and leaves out rows that another transaction is changing
 	// multiStatement: several statements can be sent as one message, see placeInOneMessage.
 	multiStatement bool
 }
@@ -48,8 +54,8 @@ func (d dialect) nowPlus(t time.Duration) string {
 // nowPlusMillis is now plus an expression's number of milliseconds.
 func (d dialect) nowPlusMillis(expression string) string { return d.addMillis(d.now, expression) }
 
-// lateMillis is nowLate plus a parameter's number of milliseconds.
-func (d dialect) lateMillis() string { return d.addMillis(d.nowLate, "?") }
+// nowAtRowPlusMillis is nowAtRow plus a parameter's number of milliseconds.
+func (d dialect) nowAtRowPlusMillis() string { return d.addMillis(d.nowAtRow, "?") }
 
 // dbTime reads the time that an expression returns: SQLite returns a number there.
 type dbTime struct{ time.Time }

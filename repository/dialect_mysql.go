@@ -25,36 +25,35 @@ var mysqlDialect = dialect{
 	},
 
 	now:         "UTC_TIMESTAMP(3)",
-	nowLate:     "SYSDATE(3)", // the session's time zone is UTC
+	nowAtRow:    "SYSDATE(3)", // the session's time zone is UTC
 	addMillis:   func(time, millis string) string { return time + " + INTERVAL " + millis + " * 1000 MICROSECOND" },
 	millisSince: func(time string) string { return "TIMESTAMPDIFF(MICROSECOND, " + time + ", UTC_TIMESTAMP(3)) DIV 1000" },
 	greatest:    "GREATEST",
 
 	// INSERT IGNORE would not do: it accepts invalid values as well.
-	orSkip:     func(table, key string) string { return " ON DUPLICATE KEY UPDATE " + key + " = " + table + "." + key },
-	onConflict: func(_, set string) string { return "ON DUPLICATE KEY UPDATE " + set },
+	onConflictDoNothing: func(table, key string) string { return " ON DUPLICATE KEY UPDATE " + key + " = " + table + "." + key },
+	onConflict:          func(_, set string) string { return " ON DUPLICATE KEY UPDATE " + set },
 	// The server would choose by statistics, which are late for a table whose rows come and go. A statement that scanned
 	// instead would lock the rows of others.
-	useIndex: func(name string) string { return "FORCE INDEX (" + name + ")" },
+	useIndex: func(name string) string { return " FORCE INDEX (" + name + ")" },
 
-	shared:         " LOCK IN SHARE MODE", // MariaDB does not know FOR SHARE
-	exclusive:      " FOR UPDATE",
-	exclusiveFree:  " FOR UPDATE SKIP LOCKED",
-	multiStatement: true,
+	forShare:            " LOCK IN SHARE MODE", // MariaDB does not know FOR SHARE
+	forUpdate:           " FOR UPDATE",
+	forUpdateSkipLocked: " FOR UPDATE SKIP LOCKED",
+	multiStatement:      true,
 }
 
-// serverKind is a database server that is reached with MySQL's protocol.
+// serverKind holds the differences between MySQL and MariaDB. Both use mysqlDialect.
 type serverKind struct {
 	product      string
-	dialect      dialect
 	major, minor int // the oldest version that is supported: older ones lack CHECK constraints or SKIP LOCKED
 	// isolation is the session variable for the isolation level. MySQL 8 renamed it; MariaDB 11.1 did, and keeps the old name.
 	isolation string
 }
 
 var (
-	mysqlServer   = serverKind{product: "MySQL", dialect: mysqlDialect, major: 8, minor: 4, isolation: "transaction_isolation"}
-	mariadbServer = serverKind{product: "MariaDB", dialect: mysqlDialect, major: 10, minor: 6, isolation: "tx_isolation"}
+	mysqlServer   = serverKind{product: "MySQL", major: 8, minor: 4, isolation: "transaction_isolation"}
+	mariadbServer = serverKind{product: "MariaDB", major: 10, minor: 6, isolation: "tx_isolation"}
 )
 
 // serverOf recognizes a server by its version, such as "9.7.0" or "10.11.19-MariaDB-0+deb12u1". It refuses servers that
@@ -110,14 +109,14 @@ func OpenMySQL(ctx context.Context, dsn string, opts PoolOptions, log *slog.Logg
 	if err := applySessionSettings(cfg, kind); err != nil {
 		return nil, fmt.Errorf("mysql dsn: %w", err)
 	}
-	db, err := openPool(cfg, cmp.Or(max(opts.MaxOpen, 0), 32), kind, log)
+	db, err := openPool(cfg, cmp.Or(max(opts.MaxOpen, 0), 32), log)
 	if err != nil {
 		return nil, err
 	}
 	db.version, db.maxOrders = version, max(1, packet/orderBytes)
 	patient := cfg.Clone()
 	patient.ReadTimeout = 0
-	if db.longQueries, err = openPool(patient, 4, kind, log); err != nil {
+	if db.longQueries, err = openPool(patient, 4, log); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -139,7 +138,7 @@ func askServer(ctx context.Context, cfg *mysql.Config) (version string, packet i
 }
 
 // openPool opens a pool of at most limit connections.
-func openPool(cfg *mysql.Config, limit int, kind serverKind, log *slog.Logger) (*DB, error) {
+func openPool(cfg *mysql.Config, limit int, log *slog.Logger) (*DB, error) {
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("mysql dsn: %w", err)
@@ -149,7 +148,7 @@ func openPool(cfg *mysql.Config, limit int, kind serverKind, log *slog.Logger) (
 	pool.SetMaxIdleConns(limit)
 	pool.SetConnMaxIdleTime(sessionIdle / 2)
 	pool.SetConnMaxLifetime(30 * time.Minute) // after a failover, or behind a load balancer, connections move on
-	return open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), pool, kind.dialect, log)
+	return open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), pool, mysqlDialect, log)
 }
 
 // applySessionSettings sets what the shop relies on. The dsn may choose the rest.
@@ -159,7 +158,7 @@ func applySessionSettings(cfg *mysql.Config, kind serverKind) error {
 	cfg.ClientFoundRows = false // affected rows are rows that changed: the guard counts on it
 	cfg.ColumnsWithAlias = false
 	cfg.InterpolateParams = true
-	cfg.MultiStatements = true // see placeInOneMessage; no SQL text contains a client's data
+	cfg.MultiStatements = true // see placeInOneMessage; safe: all values are parameters, which the driver escapes
 	cfg.RejectReadOnly = true  // after a failover, connections to the demoted server are closed
 	cfg.MaxAllowedPacket = 0   // ask the server, so that a batch that is too large fails before it is sent
 	cfg.CheckConnLiveness = true

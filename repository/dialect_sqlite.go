@@ -15,14 +15,14 @@ var sqliteDialect = dialect{
 	migrationLock: func() ([]goose.ProviderOption, error) { return nil, nil }, // one process uses the file
 
 	now:         "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-	nowLate:     "CAST(unixepoch('subsec') * 1000 AS INTEGER)", // no transaction waits for a row
+	nowAtRow:    "CAST(unixepoch('subsec') * 1000 AS INTEGER)", // no transaction waits for a row
 	addMillis:   func(time, millis string) string { return "(" + time + " + " + millis + ")" },
 	millisSince: func(time string) string { return "CAST(unixepoch('subsec') * 1000 AS INTEGER) - " + time },
 	greatest:    "MAX",
 
-	orSkip:     func(string, string) string { return " ON CONFLICT DO NOTHING" },
-	onConflict: func(key, set string) string { return "ON CONFLICT (" + key + ") DO UPDATE SET " + set },
-	useIndex:   func(string) string { return "" },
+	onConflictDoNothing: func(string, string) string { return " ON CONFLICT DO NOTHING" },
+	onConflict:          func(key, set string) string { return " ON CONFLICT (" + key + ") DO UPDATE SET " + set },
+	useIndex:            func(string) string { return "" },
 }
 
 // OpenSQLite opens or creates the database file of the embedded mode. All callers share one connection, since SQLite has

@@ -14,17 +14,17 @@ import (
 
 // takeUnits takes n units if the guard allows it.
 func takeUnits(tx *gorm.DB, d dialect, voucherID idgen.ID, n int, now time.Time) (taken bool, err error) {
-	sql, args := takeUnitsStatement(d, voucherID, n, now)
+	sql, args := takeUnitsSQL(d, voucherID, n, now)
 	result := tx.Exec(sql, args...)
 	return result.RowsAffected == 1, result.Error
 }
 
-// takeUnitsStatement is the guard: it changes the stock row only if the units are there and the sale is open. now is when
-// the orders were placed. The end of the sale is compared with the time at which the row is reached as well, so that an
-// instance that was paused in between sells nothing afterwards.
-func takeUnitsStatement(d dialect, voucherID idgen.ID, n int, now time.Time) (sql string, args []any) {
+// takeUnitsSQL builds the guard: an UPDATE that changes the stock row only if the units are there and the sale is open.
+// now is when the orders were placed. The end of the sale is also compared with the time at which the row is reached, so
+// that an instance that was paused in between sells nothing afterwards.
+func takeUnitsSQL(d dialect, voucherID idgen.ID, n int, now time.Time) (sql string, args []any) {
 	return "UPDATE voucher_stock SET stock = stock - ?, placed = placed + ?" +
-		" WHERE voucher_id = ? AND stock >= ? AND starts_at <= ? AND ends_at > " + d.nowLate, []any{n, n, int64(voucherID), n, now}
+		" WHERE voucher_id = ? AND stock >= ? AND starts_at <= ? AND ends_at > " + d.nowAtRow, []any{n, n, int64(voucherID), n, now}
 }
 
 // guardIsOneStatement: the guard can be sent together with other statements.

@@ -32,8 +32,8 @@ func takeUnits(tx *gorm.DB, _ dialect, voucherID idgen.ID, n int, _ time.Time) (
 // guardIsOneStatement: takeUnits above is two, with a decision of the program in between.
 const guardIsOneStatement = false
 
-// takeUnitsStatement is never called here, see guardIsOneStatement.
-func takeUnitsStatement(dialect, idgen.ID, int, time.Time) (sql string, args []any) { return "", nil }
+// takeUnitsSQL is never called here, see guardIsOneStatement.
+func takeUnitsSQL(dialect, idgen.ID, int, time.Time) (sql string, args []any) { return "", nil }
 
 // slotOf gives each order another slot, so that the unique index refuses none.
 func slotOf(*service.Placement) int { return int(rand.Int32()) } //nolint:gosec // this shop is wrong on purpose

@@ -30,7 +30,7 @@ func (db *DB) IDRanges(tag string) *IDRanges { return &IDRanges{db: db, tag: tag
 // Create inserts a row for the tag, which allocates ids from 1, at least step at a time. An existing row stays unchanged.
 func (r *IDRanges) Create(ctx context.Context, step int64, description string) error {
 	insert := "INSERT INTO leaf_alloc (biz_tag, max_id, step, description, update_time) VALUES (?, 0, ?, ?, " +
-		r.db.dialect.nowLate + ")" + r.db.dialect.orSkip("leaf_alloc", "biz_tag")
+		r.db.dialect.nowAtRow + ")" + r.db.dialect.onConflictDoNothing("leaf_alloc", "biz_tag")
 	if err := r.db.session(ctx).Exec(insert, r.tag, step, description).Error; err != nil {
 		return fmt.Errorf("create id tag %q: %w", r.tag, err)
 	}
@@ -53,7 +53,7 @@ func (r *IDRanges) Allocate(ctx context.Context, n int64) (got idgen.Range, err 
 // its result.
 func (r *IDRanges) allocate(tx *gorm.DB, n int64) (idgen.Range, error) {
 	const count = "CASE WHEN step < ? THEN ? ELSE step END"
-	res := tx.Exec("UPDATE leaf_alloc SET max_id = max_id + "+count+", update_time = "+r.db.dialect.nowLate+
+	res := tx.Exec("UPDATE leaf_alloc SET max_id = max_id + "+count+", update_time = "+r.db.dialect.nowAtRow+
 		" WHERE biz_tag = ? AND max_id <= ? - "+count, n, n, r.tag, int64(math.MaxInt64), n, n)
 	if res.Error != nil {
 		return idgen.Range{}, res.Error
@@ -96,7 +96,7 @@ func (r *IDRanges) Floor(ctx context.Context) (floor, least int64, err error) {
 // has already reached first. It is one conditional update, so no number can be claimed twice. After an error it is
 // unknown whether the numbers are claimed; they must not be used.
 func (r *IDRanges) Claim(ctx context.Context, first, last int64) (bool, error) {
-	res := r.db.session(ctx).Exec("UPDATE leaf_alloc SET max_id = ?, update_time = "+r.db.dialect.nowLate+
+	res := r.db.session(ctx).Exec("UPDATE leaf_alloc SET max_id = ?, update_time = "+r.db.dialect.nowAtRow+
 		" WHERE biz_tag = ? AND max_id < ?", last, r.tag, first)
 	if res.Error != nil {
 		return false, fmt.Errorf("claim ids of %q: %w", r.tag, res.Error)

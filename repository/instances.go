@@ -28,7 +28,7 @@ func (s *Instances) Report(ctx context.Context, name string, report []byte) ([]s
 		Report []byte
 		Age    int64
 	}
-	err := s.db.session(ctx).Exec("INSERT INTO instance (name, report, seen_at) VALUES (?, ?, "+d.now+") "+
+	err := s.db.session(ctx).Exec("INSERT INTO instance (name, report, seen_at) VALUES (?, ?, "+d.now+")"+
 		d.onConflict("name", "report = ?, seen_at = "+d.now), name, string(report), string(report)).Error
 	if err != nil {
 		return nil, fmt.Errorf("store the report of this instance: %w", err)

@@ -23,14 +23,14 @@ type lockedOrder struct {
 // so that no two of them wait for each other.
 func lockOrder(tx *gorm.DB, d dialect, id idgen.ID, user service.UserID) (*orderRow, time.Time, error) {
 	var found lockedOrder
-	err := tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o WHERE o.id = ? AND o.user_id = ?"+d.exclusive,
+	err := tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o WHERE o.id = ? AND o.user_id = ?"+d.forUpdate,
 		int64(id), int64(user)).Take(&found).Error
 	return &found.Row, found.ReadAt.Time, err
 }
 
 // Cancel implements service.OrderStore.
 func (s *Orders) Cancel(ctx context.Context, id idgen.ID, user service.UserID, eventID idgen.ID) (order service.Order, err error) {
-	err = s.db.change(ctx, func(tx *gorm.DB) error {
+	err = s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		row, now, err := lockOrder(tx, s.db.dialect, id, user)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (s *Orders) Overdue(ctx context.Context, limit int) (ids []idgen.ID, err er
 func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idgen.ID]int64, error) {
 	var returned map[idgen.ID]int64
 	repeated := false
-	err := s.db.change(ctx, func(tx *gorm.DB) (err error) {
+	err := s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) (err error) {
 		if repeated {
 			if returned, err = expiredBefore(tx, s.db.dialect, eventIDs); err != nil || len(returned) > 0 {
 				return err
@@ -82,7 +82,7 @@ func (s *Orders) Expire(ctx context.Context, ids, eventIDs []idgen.ID) (map[idge
 func expire(tx *gorm.DB, d dialect, ids, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
 	var found []lockedOrder
 	err = tx.Raw("SELECT o.*, "+d.now+" AS read_at FROM voucher_order o"+
-		" WHERE o.id IN ? AND o.status = ? AND o.pay_by <= "+d.now+" ORDER BY o.id"+d.exclusiveFree,
+		" WHERE o.id IN ? AND o.status = ? AND o.pay_by <= "+d.now+" ORDER BY o.id"+d.forUpdateSkipLocked,
 		ids, service.Pending).Scan(&found).Error
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -99,7 +99,7 @@ func expire(tx *gorm.DB, d dialect, ids, eventIDs []idgen.ID) (returned map[idge
 // a COMMIT that is still running.
 func expiredBefore(tx *gorm.DB, d dialect, eventIDs []idgen.ID) (returned map[idgen.ID]int64, err error) {
 	var ids []idgen.ID
-	err = tx.Raw("SELECT biz_id FROM outbox_event WHERE event_id IN ?"+d.shared, eventIDs).Scan(&ids).Error
+	err = tx.Raw("SELECT biz_id FROM outbox_event WHERE event_id IN ?"+d.forShare, eventIDs).Scan(&ids).Error
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

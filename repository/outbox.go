@@ -106,7 +106,7 @@ func (o *Outbox) due(ctx context.Context, c outbox.Claim) ([]outboxRow, error) {
 	if c.Overdue > 0 || c.MinAttempts > 0 {
 		narrow = fmt.Sprintf(" AND (next_retry_time <= %s OR retry_count >= %d)", d.nowPlus(-c.Overdue), c.MinAttempts)
 	}
-	query := `SELECT ` + outboxColumns + ` FROM outbox_event ` + d.useIndex("outbox_due") + `
+	query := `SELECT ` + outboxColumns + ` FROM outbox_event` + d.useIndex("outbox_due") + `
 		WHERE status = ? AND next_retry_time <= ` + d.now + narrow + `
 		ORDER BY next_retry_time LIMIT ? OFFSET ?`
 	offset := 0
@@ -174,7 +174,7 @@ func (o *Outbox) Backlog(ctx context.Context) (outbox.Backlog, error) {
 // update changes rows by their primary key and returns their number. args are those of set and of where.
 func (o *Outbox) update(ctx context.Context, set, where string, args ...any) (int, error) {
 	d := o.db.dialect
-	return o.exec(ctx, `UPDATE outbox_event `+d.useIndex("PRIMARY")+` SET `+set+`, updated_at = `+d.now+` WHERE `+where, args...)
+	return o.exec(ctx, `UPDATE outbox_event`+d.useIndex("PRIMARY")+` SET `+set+`, updated_at = `+d.now+` WHERE `+where, args...)
 }
 
 // exec executes a statement and returns the number of changed rows.

@@ -18,15 +18,15 @@ type event struct {
 
 // appendEvents writes events in the transaction of their changes, and nowhere else.
 func appendEvents(tx *gorm.DB, events []event, now time.Time) error {
-	insert, args, err := insertEvents(events, now)
+	insert, args, err := insertEventsSQL(events, now)
 	if err != nil {
 		return err
 	}
 	return tx.Exec(insert, args...).Error
 }
 
-// insertEvents inserts events that are due at once.
-func insertEvents(events []event, now time.Time) (sql string, args []any, err error) {
+// insertEventsSQL builds the INSERT of events that are due at once.
+func insertEventsSQL(events []event, now time.Time) (sql string, args []any, err error) {
 	var at any = now // one allocation for all
 	args = make([]any, 0, 9*len(events))
 	for _, e := range events {

@@ -31,15 +31,15 @@ func (o *Outbox) Health(ctx context.Context, staleAfter time.Duration) (h outbox
 // relays do not touch these rows.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration, limit int, archive bool) (n int, err error) {
 	d := o.db.dialect
-	old := `SELECT event_id FROM outbox_event ` + d.useIndex("outbox_due") + `
+	old := `SELECT event_id FROM outbox_event` + d.useIndex("outbox_due") + `
 		WHERE status = ? AND next_retry_time <= ` + d.nowPlus(-age) + ` ORDER BY next_retry_time LIMIT ?`
-	err = o.db.change(ctx, func(tx *gorm.DB) error {
+	err = o.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		n = 0
 		var ids, locked []int64
 		if err := tx.Raw(old, outboxSent, limit).Scan(&ids).Error; err != nil || len(ids) == 0 {
 			return err
 		}
-		err := tx.Raw(`SELECT event_id FROM outbox_event WHERE event_id IN ? ORDER BY event_id`+d.exclusiveFree, ids).Scan(&locked).Error
+		err := tx.Raw(`SELECT event_id FROM outbox_event WHERE event_id IN ? ORDER BY event_id`+d.forUpdateSkipLocked, ids).Scan(&locked).Error
 		if err != nil || len(locked) == 0 {
 			return err
 		}
@@ -79,7 +79,7 @@ func (o *Outbox) countPurged(tx *gorm.DB, ids []int64) error {
 		return err
 	}
 	for _, c := range counts {
-		err := tx.Exec(`INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES (?, ?, ?) `+
+		err := tx.Exec(`INSERT INTO outbox_purged (biz_type, events, latest_created_at) VALUES (?, ?, ?)`+
 			o.db.dialect.onConflict("biz_type", `events = events + ?, latest_created_at = `+o.db.dialect.greatest+`(latest_created_at, ?)`),
 			c.BizType, c.Events, c.Latest, c.Events, c.Latest).Error
 		if err != nil {
@@ -92,7 +92,7 @@ func (o *Outbox) countPurged(tx *gorm.DB, ids []int64) error {
 // Unconsumed reads the events that were sent within the window from the index.
 func (o *Outbox) Unconsumed(ctx context.Context, c outbox.Reconcile, limit int) ([]int64, error) {
 	d := o.db.dialect
-	query := `SELECT e.event_id FROM outbox_event e ` + d.useIndex("outbox_due") + `
+	query := `SELECT e.event_id FROM outbox_event e` + d.useIndex("outbox_due") + `
 		LEFT JOIN consume_record r ON r.consumer = ? AND r.event_id = e.event_id
 		WHERE e.status = ? AND e.next_retry_time BETWEEN ` + d.nowPlus(-c.Within) + ` AND ` + d.nowPlus(-c.After) + `
 		AND r.event_id IS NULL`

@@ -36,7 +36,7 @@ func appendTest(t *testing.T, db *DB, events ...int64) {
 }
 
 func appendNew(ctx context.Context, db *DB, ids ...int64) error {
-	return db.change(ctx, func(tx *gorm.DB) error {
+	return db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		return appendNow(db, tx, testEvents(ids...))
 	})
 }
@@ -155,7 +155,7 @@ func TestOutbox_ClaimReturnsWholeEvent(t *testing.T) {
 		in[0].PaymentID = "\"\\\u2028<>&'; -- 秒杀 🎫\x00\n"
 		in[0].OccurredAt = time.Date(2026, 2, 28, 23, 59, 59, 123456789, time.UTC)
 		in[0].OrderID, in[0].UserID, in[0].Version = 1<<63-1, 1<<53+1, 3
-		err := db.change(t.Context(), func(tx *gorm.DB) error {
+		err := db.inTxUntilKnown(t.Context(), func(tx *gorm.DB) error {
 			return appendNow(db, tx, in)
 		})
 		if err != nil {
@@ -239,7 +239,7 @@ func TestOutbox_RollbackLeavesNoEvent(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, o := openOutbox(t, target)
 		failure := fmt.Errorf("after the business write")
-		err := db.change(t.Context(), func(tx *gorm.DB) error {
+		err := db.inTxUntilKnown(t.Context(), func(tx *gorm.DB) error {
 			if err := appendNow(db, tx, testEvents(1)); err != nil {
 				return err
 			}

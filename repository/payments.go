@@ -13,7 +13,7 @@ import (
 // Pay implements service.OrderStore.
 func (s *Orders) Pay(ctx context.Context, id idgen.ID, payment service.Payment, eventID idgen.ID) (order service.Order, err error) {
 	var refusal *service.Error
-	err = s.db.change(ctx, func(tx *gorm.DB) (err error) {
+	err = s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) (err error) {
 		order, refusal, err = s.pay(tx, id, payment, eventID)
 		return err
 	})
@@ -111,7 +111,7 @@ func (s *Orders) recordPayment(tx *gorm.DB, o *service.Order, payment service.Pa
 		reference = "order " + o.ID.String() // with a space, which no client's reference can have
 	}
 	inserted := tx.Exec("INSERT INTO payment (payment_id, order_id, amount_cents, refund_due, created_at) VALUES (?, ?, ?, ?, ?)"+
-		s.db.dialect.orSkip("payment", "payment_id"), reference, o.ID, o.PriceCents, kind == service.OrderRefundDue, now)
+		s.db.dialect.onConflictDoNothing("payment", "payment_id"), reference, o.ID, o.PriceCents, kind == service.OrderRefundDue, now)
 	switch {
 	case inserted.Error != nil:
 		return inserted.Error

@@ -14,31 +14,33 @@ import (
 
 // Place implements service.OrderStore.
 //
-// It works in rounds. Orders that a unique index refused, and orders for which the terms promised a unit that was gone,
-// go to the next round, which first looks up the orders that exist. Each round decides an order, or was overtaken by
-// another instance that did.
+// It works in rounds. If a unique index refuses an order of a transaction, or the terms have changed, the transaction is
+// rolled back and all of its orders go to the next round, which first looks up the orders that exist. A round without
+// progress is one in which another instance made progress, or one that failed.
 func (s *Orders) Place(ctx context.Context, voucherID idgen.ID, batch []*service.Placement) {
 	pending, lookUp := batch, false
-	for overtaken := 0; len(pending) > 0; {
+	for noProgress := 0; len(pending) > 0; {
 		left, err := s.placeRound(ctx, voucherID, pending, lookUp)
-		overtaken++
-		if err == nil && len(left) < len(pending) {
-			overtaken = 0
-		}
-		again := ctx.Err() == nil && (err == nil || classify(err) == transient)
-		if again && (err != nil || overtaken > 1) { // without an error, the second round follows at once
-			again = backOff(ctx, overtaken)
+		noProgress++
+		again := ctx.Err() == nil
+		switch {
+		case err != nil:
+			again = classify(err) == transient && backOff(ctx, noProgress)
+		case len(left) < len(pending):
+			noProgress = 0
+		case noProgress > 1: // the first repeat follows at once
+			again = backOff(ctx, noProgress)
 		}
 		if !again {
-			refuse(left, certainRefusal(errors.Join(err, context.Cause(ctx))))
+			refuse(left, notPlaced(errors.Join(err, context.Cause(ctx))))
 			return
 		}
 		pending, lookUp = left, true
 	}
 }
 
-// certainRefusal is the verdict of orders that were certainly not placed.
-func certainRefusal(err error) error {
+// notPlaced is the answer to orders that were certainly not placed.
+func notPlaced(err error) error {
 	if refusal, ok := errors.AsType[*service.Error](err); ok {
 		return refusal
 	}
@@ -65,7 +67,8 @@ func (s *Orders) placeRound(ctx context.Context, voucherID idgen.ID, pending []*
 		refusal = service.ErrSoldOut
 	}
 
-	// 2. Existing orders answer requests, also when the voucher is sold out. They leave slots free if the limit is above 1.
+	// 2. Answers from existing orders. The lookup is needed if an index may have refused an order, if there is no unit for
+	//    some of the orders (a repeated request still gets its order), and above a limit of 1, to find a free slot.
 	fresh, waiting := pending, []*service.Placement(nil)
 	if lookUp || refusal != nil || terms.UserLimit > 1 || terms.Stock < int64(len(pending)) {
 		if fresh, waiting, err = s.answerFromExisting(ctx, voucherID, pending, terms.UserLimit, lookUp); err != nil {
@@ -78,15 +81,15 @@ func (s *Orders) placeRound(ctx context.Context, voucherID idgen.ID, pending []*
 		return nil, nil
 	}
 
-	// 3. The commit of as many orders as there are units, first come, first served.
+	// 3. One transaction for as many orders as there are units, first come, first served.
 	units := min(int(terms.Stock), len(fresh))
-	left, err = s.commit(ctx, voucherID, fresh[:units], now)
+	left, err = s.placeOrSplit(ctx, voucherID, fresh[:units], now)
 	return slices.Concat(left, fresh[units:], waiting), err
 }
 
-// commit places all of the orders in one transaction, or returns them undecided. If the transaction fails for good, one of
-// the orders is bad, or they are too many for one packet: commit tries each half alone.
-func (s *Orders) commit(ctx context.Context, voucherID idgen.ID, orders []*service.Placement, now time.Time) (left []*service.Placement, err error) {
+// placeOrSplit places all of the orders in one transaction, or returns them undecided. If the transaction fails for good,
+// one of the orders is bad, or they are too many for one packet: placeOrSplit then tries each half alone.
+func (s *Orders) placeOrSplit(ctx context.Context, voucherID idgen.ID, orders []*service.Placement, now time.Time) (left []*service.Placement, err error) {
 	if len(orders) == 0 {
 		return nil, nil
 	}
@@ -94,7 +97,7 @@ func (s *Orders) commit(ctx context.Context, voucherID idgen.ID, orders []*servi
 	switch {
 	case err == nil:
 		return nil, nil
-	case errors.Is(err, errRefusedByIndex), errors.Is(err, errNoUnit):
+	case errors.Is(err, errRefusedByIndex), errors.Is(err, errStaleTerms):
 		return orders, nil
 	case classify(err) == unknown:
 		return s.resolveUnknownCommit(ctx, orders, err), nil
@@ -105,23 +108,23 @@ func (s *Orders) commit(ctx context.Context, voucherID idgen.ID, orders []*servi
 		return nil, nil
 	}
 	half := len(orders) / 2
-	if left, err = s.commit(ctx, voucherID, orders[:half], now); err != nil {
+	if left, err = s.placeOrSplit(ctx, voucherID, orders[:half], now); err != nil {
 		return slices.Concat(left, orders[half:]), err
 	}
-	more, err := s.commit(ctx, voucherID, orders[half:], now)
+	more, err := s.placeOrSplit(ctx, voucherID, orders[half:], now)
 	return slices.Concat(left, more), err
 }
 
-// resolveUnknownCommit finds out whether orders are durable whose COMMIT was not confirmed. Its locking read waits for a
-// transaction that the server may still be committing: after it, either all of the orders stand, or none does and none
-// ever will. It returns those that do not stand, to be placed again. If the database does not answer before ctx
-// ends, their verdict is ErrUnknown.
+// resolveUnknownCommit finds out whether the orders of an unconfirmed COMMIT are durable. Its locking read waits for a
+// transaction that the server may still be committing: after it, either all of the orders are committed, or none is and
+// none ever will be. It returns the orders that are not committed, to be placed again. If the database does not answer
+// before ctx ends, their result is ErrUnknown.
 func (s *Orders) resolveUnknownCommit(ctx context.Context, orders []*service.Placement, cause error) (unplaced []*service.Placement) {
 	s.db.log.WarnContext(ctx, "a COMMIT was not confirmed; looking for its orders", "orders", len(orders), "error", cause)
 	for attempt := 0; backOff(ctx, attempt); attempt++ {
 		var found int64
 		err := s.db.inTx(ctx, func(tx *gorm.DB) error {
-			return tx.Raw("SELECT COUNT(*) FROM (SELECT id FROM voucher_order WHERE id IN ?"+s.db.dialect.shared+") AS found",
+			return tx.Raw("SELECT COUNT(*) FROM (SELECT id FROM voucher_order WHERE id IN ?"+s.db.dialect.forShare+") AS found",
 				orderIDs(orders)).Scan(&found).Error
 		})
 		switch {

@@ -249,7 +249,7 @@ func TestPlace_TimeIsNotTheDatabases(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = NewOrders(db).placeAll(t.Context(), voucher, []*service.Placement{placement(voucher, 1, "")}, now.Add(off))
-				if !errors.Is(err, errNoUnit) || live(t, db, voucher) != 0 {
+				if !errors.Is(err, errStaleTerms) || live(t, db, voucher) != 0 {
 					t.Errorf("%v, %d orders, by a clock that is %s off", err, live(t, db, voucher), off)
 				}
 			})

@@ -15,10 +15,10 @@ import (
 var (
 	errTooMany        = errors.New("the orders are larger than the server's max_allowed_packet")
 	errRefusedByIndex = errors.New("a unique index refused some of the orders")
-	errNoUnit         = errors.New("the guard refused the units")
+	errStaleTerms     = errors.New("the terms that were read are out of date: units are missing, or the time is wrong")
 )
 
-// orderBytes is more than an order and its event take in a message.
+// orderBytes is an upper bound for the size of one order and its event in a message.
 const orderBytes = 1 << 10
 
 // placeAll places all of the orders in one transaction, or none: orders, their events, and last the stock row, so that
@@ -43,7 +43,7 @@ func (s *Orders) placeAll(ctx context.Context, voucherID idgen.ID, orders []*ser
 
 // placeByStatements sends the statements of the transaction one after the other.
 func (s *Orders) placeByStatements(tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) error {
-	insert, args := s.insertOrders(orders, now)
+	insert, args := s.insertOrdersSQL(orders, now)
 	inserted := tx.Exec(insert, args...)
 	switch {
 	case inserted.Error != nil:
@@ -56,7 +56,7 @@ func (s *Orders) placeByStatements(tx *gorm.DB, voucherID idgen.ID, orders []*se
 	}
 	taken, err := takeUnits(tx, s.db.dialect, voucherID, len(orders), now)
 	if err == nil && !taken {
-		err = errNoUnit
+		err = errStaleTerms
 	}
 	return err
 }
@@ -70,18 +70,17 @@ const (
 	maxClockGap = 2 * lockWait
 )
 
-// placeInOneMessage sends the statements of the transaction as one message, for one round trip instead of three: a batch
-// would wait for them longer than the server works. It is worth a third of the throughput. The last statement returns how
-// many rows the others changed.
+// placeInOneMessage sends the statements of the transaction as one message: one round trip instead of three. The last
+// statement returns how many rows the others changed. The stock changes only if all orders were inserted.
 func (s *Orders) placeInOneMessage(ctx context.Context, tx *gorm.DB, voucherID idgen.ID, orders []*service.Placement, events []event, now time.Time) error {
-	insert, args := s.insertOrders(orders, now)
-	insertEvents, eventArgs, err := insertEvents(events, now)
+	ordersSQL, args := s.insertOrdersSQL(orders, now)
+	eventsSQL, eventArgs, err := insertEventsSQL(events, now)
 	if err != nil {
 		return err
 	}
-	takeUnits, unitArgs := takeUnitsStatement(s.db.dialect, voucherID, len(orders), now)
-	message := insert + "; SET @inserted = ROW_COUNT(); " + insertEvents + "; " + takeUnits + " AND @inserted = ?; " +
-		"SELECT @inserted, ROW_COUNT(), " + s.db.dialect.nowLate
+	unitsSQL, unitArgs := takeUnitsSQL(s.db.dialect, voucherID, len(orders), now)
+	message := ordersSQL + "; SET @inserted = ROW_COUNT(); " + eventsSQL + "; " + unitsSQL + " AND @inserted = ?; " +
+		"SELECT @inserted, ROW_COUNT(), " + s.db.dialect.nowAtRow
 	args = append(append(append(args, eventArgs...), unitArgs...), len(orders))
 
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
@@ -103,13 +102,13 @@ func (s *Orders) placeInOneMessage(ctx context.Context, tx *gorm.DB, voucherID i
 	case inserted != len(orders):
 		return errRefusedByIndex
 	case taken != 1, gap < 0, gap > maxClockGap:
-		return errNoUnit // or taken at a wrong time: the terms have to be read again
+		return errStaleTerms // the terms have to be read again
 	}
 	return nil
 }
 
-// insertOrders inserts orders, but for those that a unique index refuses.
-func (s *Orders) insertOrders(orders []*service.Placement, createdAt any) (sql string, args []any) {
+// insertOrdersSQL builds the INSERT of orders. It skips the orders that a unique index refuses.
+func (s *Orders) insertOrdersSQL(orders []*service.Placement, createdAt any) (sql string, args []any) {
 	args = make([]any, 0, 10*len(orders))
 	for _, p := range orders {
 		o := &p.Order
@@ -117,5 +116,5 @@ func (s *Orders) insertOrders(orders []*service.Placement, createdAt any) (sql s
 			int64(o.Status), o.Version, o.PriceCents, createdAt, o.PayBy)
 	}
 	return insertInto("voucher_order", len(orders), "id", "voucher_id", "user_id", "slot", "request_id",
-		"status", "version", "price_cents", "created_at", "pay_by") + s.db.dialect.orSkip("voucher_order", "id"), args
+		"status", "version", "price_cents", "created_at", "pay_by") + s.db.dialect.onConflictDoNothing("voucher_order", "id"), args
 }

@@ -14,15 +14,15 @@ import (
 // Create implements service.VoucherStore. The same id again changes nothing, so it is safe to repeat.
 func (s *Vouchers) Create(ctx context.Context, id idgen.ID, v service.NewVoucher) error {
 	d := s.db.dialect
-	return s.db.change(ctx, func(tx *gorm.DB) error {
+	return s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		err := tx.Exec("INSERT INTO voucher (id, title, price_cents, pay_seconds, created_at, updated_at)"+
-			" VALUES (?, ?, ?, ?, "+d.now+", "+d.now+")"+d.orSkip("voucher", "id"),
+			" VALUES (?, ?, ?, ?, "+d.now+", "+d.now+")"+d.onConflictDoNothing("voucher", "id"),
 			int64(id), v.Title, v.PriceCents, int64(v.PayWithin/time.Second)).Error
 		if err != nil {
 			return err
 		}
 		return tx.Exec("INSERT INTO voucher_stock (voucher_id, total, stock, placed, user_limit, starts_at, ends_at)"+
-			" VALUES (?, ?, ?, 0, ?, ?, ?)"+d.orSkip("voucher_stock", "voucher_id"),
+			" VALUES (?, ?, ?, 0, ?, ?, ?)"+d.onConflictDoNothing("voucher_stock", "voucher_id"),
 			int64(id), v.Stock, v.Stock, v.UserLimit, millis(v.StartsAt), millis(v.EndsAt)).Error
 	})
 }
@@ -30,14 +30,14 @@ func (s *Vouchers) Create(ctx context.Context, id idgen.ID, v service.NewVoucher
 // lockTerms reads and locks the stock row, for a change by an admin.
 func lockTerms(tx *gorm.DB, d dialect, id idgen.ID) (service.Terms, time.Time, error) {
 	var row stockRow
-	err := tx.Raw("SELECT s.*, "+d.nowLate+" AS read_at FROM voucher_stock s WHERE voucher_id = ?"+d.exclusive, int64(id)).
+	err := tx.Raw("SELECT s.*, "+d.nowAtRow+" AS read_at FROM voucher_stock s WHERE voucher_id = ?"+d.forUpdate, int64(id)).
 		Take(&row).Error
 	return row.terms(), row.ReadAt.Time, err
 }
 
 // Change implements service.VoucherStore.
 func (s *Vouchers) Change(ctx context.Context, id idgen.ID, c service.VoucherChange) error {
-	return s.db.change(ctx, func(tx *gorm.DB) error {
+	return s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		terms, now, err := lockTerms(tx, s.db.dialect, id)
 		if err != nil {
 			return err
@@ -70,13 +70,13 @@ func (s *Vouchers) describe(tx *gorm.DB, id idgen.ID, c service.VoucherChange) e
 // AddStock implements service.VoucherStore.
 func (s *Vouchers) AddStock(ctx context.Context, id idgen.ID, units int64, requestID string) error {
 	d := s.db.dialect
-	return s.db.change(ctx, func(tx *gorm.DB) error {
+	return s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		terms, _, err := lockTerms(tx, d, id)
 		if err != nil {
 			return err
 		}
 		added := tx.Exec("INSERT INTO voucher_restock (voucher_id, request_id, units, created_at) VALUES (?, ?, ?, "+d.now+")"+
-			d.orSkip("voucher_restock", "voucher_id"), int64(id), requestID, units)
+			d.onConflictDoNothing("voucher_restock", "voucher_id"), int64(id), requestID, units)
 		switch {
 		case added.Error != nil:
 			return added.Error
@@ -106,7 +106,7 @@ func sameRestock(tx *gorm.DB, id idgen.ID, units int64, requestID string) error 
 // End implements service.VoucherStore. It takes the time after the row is locked: every order was placed before it, or
 // in the same millisecond.
 func (s *Vouchers) End(ctx context.Context, id idgen.ID) error {
-	return s.db.change(ctx, func(tx *gorm.DB) error {
+	return s.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		terms, now, err := lockTerms(tx, s.db.dialect, id)
 		if err != nil || !now.Before(terms.EndsAt) {
 			return err

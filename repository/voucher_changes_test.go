@@ -191,7 +191,7 @@ func freeze(t *testing.T, db *DB) time.Time {
 	if db.Name() == dbtest.SQLite {
 		literal = fmt.Sprintf("CAST(%d AS INTEGER)", now.UnixMilli())
 	}
-	db.dialect.now, db.dialect.nowLate = literal, literal
+	db.dialect.now, db.dialect.nowAtRow = literal, literal
 	return now
 }
 

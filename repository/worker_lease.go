@@ -61,7 +61,7 @@ func (s *WorkerLeases) Acquire(ctx context.Context, want idgen.LeaseRequest) (id
 
 // checkLayout stores the layout if there is none, and compares it with the stored one.
 func (s *WorkerLeases) checkLayout(ctx context.Context, layout string) error {
-	put := "INSERT INTO worker_layout (id, layout) VALUES (1, ?)" + s.db.dialect.orSkip("worker_layout", "id")
+	put := "INSERT INTO worker_layout (id, layout) VALUES (1, ?)" + s.db.dialect.onConflictDoNothing("worker_layout", "id")
 	if _, err := s.exec(ctx, put, layout); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *WorkerLeases) checkLayout(ctx context.Context, layout string) error {
 
 func (s *WorkerLeases) read(ctx context.Context, first, count int) (pairs []idgen.Pair, err error) {
 	var rows []leaseRow
-	err = s.query(ctx, &rows, "SELECT pair, owner, fence, owner <> '' AND expires_at > "+s.db.dialect.nowLate+
+	err = s.query(ctx, &rows, "SELECT pair, owner, fence, owner <> '' AND expires_at > "+s.db.dialect.nowAtRow+
 		" AS live, even_ceiling, odd_ceiling FROM worker_lease WHERE pair >= ? AND pair < ?", first, first+count)
 	for _, r := range rows {
 		pairs = append(pairs, r.pair())
@@ -89,12 +89,12 @@ func (s *WorkerLeases) read(ctx context.Context, first, count int) (pairs []idge
 func (s *WorkerLeases) take(ctx context.Context, pair idgen.Pair, known bool, want idgen.LeaseRequest) (bool, error) {
 	if !known {
 		n, err := s.exec(ctx, "INSERT INTO worker_lease (pair, owner, fence, expires_at, even_ceiling, odd_ceiling)"+
-			" VALUES (?, ?, 1, "+s.db.dialect.lateMillis()+", 0, 0)"+s.db.dialect.orSkip("worker_lease", "pair"),
+			" VALUES (?, ?, 1, "+s.db.dialect.nowAtRowPlusMillis()+", 0, 0)"+s.db.dialect.onConflictDoNothing("worker_lease", "pair"),
 			pair.Pair, want.Owner, want.TTL.Milliseconds())
 		return n == 1, err
 	}
-	n, err := s.exec(ctx, "UPDATE worker_lease SET owner = ?, fence = fence + 1, expires_at = "+s.db.dialect.lateMillis()+
-		" WHERE pair = ? AND fence = ? AND (owner = ? OR owner = '' OR expires_at <= "+s.db.dialect.nowLate+")",
+	n, err := s.exec(ctx, "UPDATE worker_lease SET owner = ?, fence = fence + 1, expires_at = "+s.db.dialect.nowAtRowPlusMillis()+
+		" WHERE pair = ? AND fence = ? AND (owner = ? OR owner = '' OR expires_at <= "+s.db.dialect.nowAtRow+")",
 		want.Owner, want.TTL.Milliseconds(), pair.Pair, pair.Fence, want.Owner)
 	return n == 1, err
 }
@@ -113,7 +113,7 @@ func (s *WorkerLeases) granted(ctx context.Context, pair int, owner string) (idg
 
 // Renew implements idgen.LeaseStore.
 func (s *WorkerLeases) Renew(ctx context.Context, held idgen.Grant, ttl time.Duration, c idgen.Ceilings) error {
-	n, err := s.exec(ctx, "UPDATE worker_lease SET expires_at = "+s.db.dialect.lateMillis()+
+	n, err := s.exec(ctx, "UPDATE worker_lease SET expires_at = "+s.db.dialect.nowAtRowPlusMillis()+
 		", even_ceiling = CASE WHEN even_ceiling < ? THEN ? ELSE even_ceiling END"+
 		", odd_ceiling = CASE WHEN odd_ceiling < ? THEN ? ELSE odd_ceiling END"+
 		" WHERE pair = ? AND owner = ? AND fence = ?",
@@ -133,7 +133,7 @@ func (s *WorkerLeases) Renew(ctx context.Context, held idgen.Grant, ttl time.Dur
 
 // Release implements idgen.LeaseStore.
 func (s *WorkerLeases) Release(ctx context.Context, held idgen.Grant, c idgen.Ceilings) error {
-	_, err := s.exec(ctx, "UPDATE worker_lease SET owner = '', expires_at = "+s.db.dialect.nowLate+
+	_, err := s.exec(ctx, "UPDATE worker_lease SET owner = '', expires_at = "+s.db.dialect.nowAtRow+
 		", even_ceiling = ?, odd_ceiling = ? WHERE pair = ? AND owner = ? AND fence = ?",
 		c[0], c[1], held.Pair, held.Owner, held.Fence)
 	return err
