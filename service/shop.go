@@ -64,8 +64,11 @@ type Observer interface {
 	Expired(orders int)
 }
 
-// CodeReplayed is what Observer.Answered gets for a request whose order existed already. It is never an error.
-const CodeReplayed Code = "replayed"
+// Outcomes of a request that got an order. They are never errors.
+const (
+	CodePlaced   Code = "placed"   // a new order; Observer.Answered gets "" instead
+	CodeReplayed Code = "replayed" // an order that existed already
+)
 
 // NoObserver ignores all events.
 type NoObserver struct{}

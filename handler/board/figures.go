@@ -6,6 +6,8 @@ import (
 	"math"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"seckill/service"
 )
 
 // figures are the numbers of the board by name. -1 means unknown.
@@ -14,16 +16,17 @@ type figures map[string]int64
 // counters are the figures that only grow, each with the samples of metrics that it is the sum of.
 var counters = map[string][]string{
 	// Requests to place an order, by answer.
-	"placed":          {`seckill_orders_total{outcome="placed"}`},
-	"replayed":        {`seckill_orders_total{outcome="replayed"}`},
-	"sold_out":        {`seckill_orders_total{outcome="sold-out"}`},
-	"already_ordered": {`seckill_orders_total{outcome="already-ordered"}`},
-	"in_progress":     {`seckill_orders_total{outcome="in-progress"}`},
-	"outside":         {`seckill_orders_total{outcome="not-started"}`, `seckill_orders_total{outcome="sale-ended"}`},
-	"mistaken":        {`seckill_orders_total{outcome="invalid"}`, `seckill_orders_total{outcome="not-found"}`, `seckill_orders_total{outcome="key-reused"}`},
-	"busy":            {`seckill_orders_total{outcome="busy"}`},
-	"unavailable":     {`seckill_orders_total{outcome="unavailable"}`},
-	"unknown":         {`seckill_orders_total{outcome="outcome-unknown"}`, `seckill_orders_total{outcome="internal"}`},
+	"placed":          answersWith(service.CodePlaced),
+	"replayed":        answersWith(service.CodeReplayed),
+	"sold_out":        answersWith(service.CodeSoldOut),
+	"already_ordered": answersWith(service.CodeAlreadyOrdered),
+	"in_progress":     answersWith(service.CodeInProgress),
+	"outside":         answersWith(service.CodeNotStarted, service.CodeEnded),
+	"mistaken":        answersWith(service.CodeInvalid, service.CodeNotFound, service.CodeKeyReused),
+	"busy":            answersWith(service.CodeBusy),
+	"unavailable":     answersWith(service.CodeUnavailable),
+	"unknown":         answersWith(service.CodeUnknown),
+	"internal":        answersWith(service.CodeInternal),
 
 	// What happens behind them.
 	"commits":         {`seckill_commit_batch_orders_count`},
@@ -45,7 +48,15 @@ var counters = map[string][]string{
 
 // answers are the counters of requests to place an order.
 var answers = []string{
-	"placed", "replayed", "sold_out", "already_ordered", "in_progress", "outside", "mistaken", "busy", "unavailable", "unknown",
+	"placed", "replayed", "sold_out", "already_ordered", "in_progress", "outside", "mistaken", "busy", "unavailable", "unknown", "internal",
+}
+
+// answersWith returns the samples that count requests to place an order with these outcomes.
+func answersWith(codes ...service.Code) (samples []string) {
+	for _, code := range codes {
+		samples = append(samples, fmt.Sprintf("seckill_orders_total{outcome=%q}", code))
+	}
+	return samples
 }
 
 // gauges are the figures that a metric has at the moment. The figure is the metric times its factor.

@@ -6,13 +6,15 @@ import (
 	"slices"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"seckill/service"
 )
 
 // latencies computes percentiles of the time to answer, over the last two seconds, from the buckets of
 // seckill_order_duration_seconds.
 type latencies struct{ readings []reading } // oldest first
 
-// reading is what the histograms had counted at a moment: placed and found orders, and refused ones.
+// reading is what the histograms had counted at a moment: of requests that got an order (placed or replayed), and of all others.
 type reading struct {
 	at                int64 // milliseconds of the board
 	accepted, refused buckets
@@ -29,8 +31,8 @@ func (l *latencies) measure(at int64, families []*dto.MetricFamily, f figures) {
 			continue
 		}
 		for _, m := range family.GetMetric() {
-			switch outcome := m.GetLabel()[0].GetValue(); outcome {
-			case "placed", "replayed":
+			switch m.GetLabel()[0].GetValue() {
+			case string(service.CodePlaced), string(service.CodeReplayed):
 				now.accepted.add(m.GetHistogram())
 			default:
 				now.refused.add(m.GetHistogram())

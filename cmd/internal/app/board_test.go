@@ -2,10 +2,12 @@ package app
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"seckill/handler/board"
 	"seckill/handler/token"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
@@ -128,6 +131,31 @@ var figureOf = map[string]string{
 	"unavailable": "unavailable", "outcome-unknown": "unknown",
 }
 
+// answerFigures are the board's counters of requests to place an order.
+var answerFigures = []string{
+	"placed", "replayed", "sold_out", "already_ordered", "in_progress", "outside", "mistaken", "busy", "unavailable", "unknown", "internal",
+}
+
+// The board counts each outcome of the metrics in one figure.
+func TestBoard_CountsEveryOutcome(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	o := &observer{metrics: newMetrics(), log: log}
+	for _, outcome := range orderOutcomes {
+		o.Answered(outcome, time.Millisecond)
+	}
+	b := board.New(board.Config{Metrics: o.registry, Log: log}) // reads the metrics once
+	var snapshot struct{ Figures map[string]int64 }
+	if err := json.Unmarshal(b.Snapshot(), &snapshot); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range answerFigures {
+		want := cmp.Or(map[string]int64{"outside": 2, "mistaken": 3}[name], 1)
+		if got := snapshot.Figures[name]; got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+}
+
 // What the boards of two instances say about a sale is, to the last request, what its buyers saw.
 func TestBoard_CountsWhatClientsSaw(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
@@ -177,7 +205,7 @@ func mustAdd(t *testing.T, viewers []*viewer, want map[string]int64) {
 		sum := map[string]int64{}
 		for _, v := range viewers {
 			v.mu.Lock()
-			for _, name := range []string{"placed", "replayed", "sold_out", "already_ordered", "in_progress", "outside", "mistaken", "busy", "unavailable", "unknown"} {
+			for _, name := range answerFigures {
 				if n := v.state.Figures[name]; n > 0 {
 					sum[name] += n
 				}

@@ -115,13 +115,10 @@ func newMetrics() *metrics {
 
 // orderOutcomes are the values of the label outcome of orders; "internal" stands for any other code.
 var orderOutcomes = []service.Code{
-	placed, service.CodeReplayed, service.CodeInvalid, service.CodeNotFound, service.CodeNotStarted, service.CodeEnded,
+	service.CodePlaced, service.CodeReplayed, service.CodeInvalid, service.CodeNotFound, service.CodeNotStarted, service.CodeEnded,
 	service.CodeSoldOut, service.CodeAlreadyOrdered, service.CodeInProgress, service.CodeKeyReused, service.CodeBusy,
 	service.CodeUnavailable, service.CodeUnknown, service.CodeInternal,
 }
-
-// placed is the outcome of a request that placed an order.
-const placed service.Code = "placed"
 
 // createSeries creates the series that can be known, at 0.
 func (m *metrics) createSeries() {

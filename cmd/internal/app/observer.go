@@ -46,7 +46,7 @@ func (o *observer) Request(method, route string, status int, took time.Duration)
 func (o *observer) Answered(code service.Code, took time.Duration) {
 	switch {
 	case code == "":
-		code = placed
+		code = service.CodePlaced
 	case !slices.Contains(orderOutcomes, code):
 		code = service.CodeInternal
 	}

@@ -155,7 +155,7 @@ func (c commit) end(batch trace.Span) {
 	case c.Replayed:
 		outcome = service.CodeReplayed
 	case c.Err == nil:
-		outcome = "placed"
+		outcome = service.CodePlaced
 	}
 	c.span.SetAttributes(outcomeKey.String(string(outcome)))
 	endUseCase(c.span, c.Err)

@@ -19,9 +19,10 @@ let clockOffset = -Infinity // the board's time minus this page's
 
 const counters = [
   'placed', 'replayed', 'sold_out', 'already_ordered', 'in_progress', 'outside', 'mistaken', 'busy', 'unavailable', 'unknown',
+  'internal',
   'commits', 'committed', 'lock_granted', 'lock_held', 'lock_bypassed', 'lock_lost', 'lock_failed',
 ]
-const answers = counters.slice(0, 10)
+const answers = counters.slice(0, 11)
 const sum = (of, names) => names.reduce((all, name) => all + of[name], 0)
 
 // Numbers as text.
@@ -52,7 +53,7 @@ const charts = [
     { name: 'already_ordered', color: 's5', value: rate('already_ordered') },
     { name: 'in_progress', color: 's4', value: rate('in_progress') },
     { name: 'outside', color: 'control', value: rate('outside', 'mistaken') },
-    { name: 'failed', color: 's1', value: rate('busy', 'unavailable', 'unknown') },
+    { name: 'failed', color: 's1', value: rate('busy', 'unavailable', 'unknown', 'internal') },
   ] },
   { name: 'cTime', scale: 'log', unit: 100, floor: 10_000, label: time, series: [
     { name: 'p50', color: 's3', fill: true, value: r => r.p50 },
