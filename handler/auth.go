@@ -81,8 +81,8 @@ func (h *Handler) guestSession(c *gin.Context) error {
 	}{signed, claims.User, claims.Expires.UTC()})
 }
 
-// newGuest returns a random id from the upper half of all user ids. Users with accounts are counted from one and never
-// reach it.
+// newGuest returns a random user id of at least 2^62. Ids of users with accounts are expected to be lower, so that a guest
+// never gets the id of such a user.
 func newGuest() service.UserID {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -215,7 +215,7 @@ func serve(t *testing.T, shop handler.Shop, change func(*handler.Config)) *api {
 	t.Helper()
 	h := newHandler(t, shop, change)
 	server := httptest.NewUnstartedServer(nil)
-	server.Config = handler.NewServer("", h, slog.New(slog.DiscardHandler))
+	server.Config = handler.NewServer(h, slog.New(slog.DiscardHandler))
 	server.Start()
 	t.Cleanup(server.Close)
 	base := &http.Transport{}

@@ -78,8 +78,8 @@ type Config struct {
 	// AuditTimeout limits an audit. Default 5 min.
 	AuditTimeout time.Duration
 
-	// AccessLog is the maximum number of requests that are logged per second; server errors are always logged. Default
-	// 50; negative: no limit.
+	// AccessLog is the maximum number of requests that are logged per second. Default 50; negative: no limit. Server
+	// errors (5xx) are always logged, except 503 for a full queue or for a client that is gone.
 	AccessLog int
 	// Observe, if set, is called after every request except streams. route is the pattern that matched, or "". It must
 	// not block.
@@ -172,9 +172,9 @@ const (
 )
 
 // NewServer returns an HTTP server with these limits. It logs its own errors as warnings.
-func NewServer(addr string, h http.Handler, log *slog.Logger) *http.Server {
+func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Addr: addr, Handler: h,
+		Handler:           h,
 		ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
 		WriteTimeout: WriteTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),

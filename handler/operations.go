@@ -29,7 +29,7 @@ func (h *Handler) readyz(c *gin.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
 	defer cancel()
 	if err := h.cfg.Ready(ctx); err != nil {
-		return notReady("a server that the shop needs is not available or not migrated", err)
+		return notReady("a server that the shop needs is not available", err)
 	}
 	return respond(c, http.StatusOK, probeJSON{"ready"})
 }
@@ -52,7 +52,7 @@ func serveOpenAPI(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", op
 // docsPolicy allows the page to load files of this server only. Its script and styles are inline.
 const docsPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
-// newDocs serves Swagger UI, which is embedded in the program.
+// newDocs returns the handler of Swagger UI, which is embedded in the program.
 func newDocs() gin.HandlerFunc {
 	ui := v5emb.New("Seckill", "/openapi.yaml", "/docs/")
 	return func(c *gin.Context) {

@@ -40,7 +40,7 @@ func TestProbes_States(t *testing.T) {
 	expect("/healthz", 200, `{"status":"ok"}`)
 	expect("/readyz", 200, `{"status":"ready"}`)
 	broken = errDefect
-	expect("/readyz", 503, `"detail":"a server that the shop needs is not available or not migrated","retry_after":1}`)
+	expect("/readyz", 503, `"detail":"a server that the shop needs is not available","retry_after":1}`)
 	expect("/healthz", 200, `{"status":"ok"}`)
 	broken = nil
 	expect("/readyz", 200, `{"status":"ready"}`)

@@ -129,11 +129,3 @@ func (h *Handler) listOrders(c *gin.Context) error {
 	}
 	return respond(c, http.StatusOK, list)
 }
-
-// valueOr returns the value of an optional member.
-func valueOr[T any](value *T, otherwise T) T {
-	if value == nil {
-		return otherwise
-	}
-	return *value
-}

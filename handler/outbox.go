@@ -12,8 +12,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// outboxJSON is an event in an answer.
-type outboxJSON struct {
+// eventJSON is an event in an answer.
+type eventJSON struct {
 	EventID   idgen.ID       `json:"event_id"`
 	Type      string         `json:"type"`
 	OrderID   idgen.ID       `json:"order_id"`
@@ -25,8 +25,8 @@ type outboxJSON struct {
 	Payload   jsontext.Value `json:"payload"`
 }
 
-func newOutboxJSON(e *outbox.Entry) outboxJSON {
-	return outboxJSON{
+func newEventJSON(e *outbox.Entry) eventJSON {
+	return eventJSON{
 		EventID: idgen.ID(e.ID), Type: e.Type, OrderID: idgen.ID(e.Key), Version: e.Version,
 		State: string(e.State), Attempts: e.Attempts, Due: e.Due.UTC(), CreatedAt: e.CreatedAt.UTC(), Payload: jsontext.Value(e.Payload),
 	}
@@ -47,11 +47,11 @@ func (h *Handler) listOutbox(c *gin.Context) error {
 		return err
 	}
 	list := struct {
-		Events []outboxJSON `json:"events"`
-		Next   idgen.ID     `json:"next,omitzero"`
+		Events []eventJSON `json:"events"`
+		Next   idgen.ID    `json:"next,omitzero"`
 	}{}
 	for i := range entries {
-		list.Events = append(list.Events, newOutboxJSON(&entries[i]))
+		list.Events = append(list.Events, newEventJSON(&entries[i]))
 	}
 	if len(entries) == limit {
 		list.Next = list.Events[limit-1].EventID
@@ -72,7 +72,7 @@ func (h *Handler) getOutbox(c *gin.Context) error {
 	case !found:
 		return service.ErrNotFound
 	}
-	return respond(c, http.StatusOK, newOutboxJSON(&entry))
+	return respond(c, http.StatusOK, newEventJSON(&entry))
 }
 
 // retryOutbox is POST /api/v1/admin/outbox/{id}/retry. Repeating it is safe.

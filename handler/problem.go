@@ -84,7 +84,7 @@ func invalid(field, detail string) *problem {
 }
 
 var (
-	errNoSuchRoute      = newProblem(service.CodeNotFound, "there is no such resource; /docs/ lists all resources")
+	errNoSuchRoute      = newProblem(service.CodeNotFound, "there is no such resource")
 	errMethodNotAllowed = newProblem(codeMethodNotAllowed, "the resource does not have this method; see the Allow header")
 	errInternal         = newProblem(service.CodeInternal, "internal error; it has been logged")
 )

@@ -263,7 +263,7 @@ type race struct {
 func newRace(b *testing.B, h http.Handler, clients int) *race {
 	b.Helper()
 	server := httptest.NewUnstartedServer(nil)
-	server.Config = handler.NewServer("", h, noLog())
+	server.Config = handler.NewServer(h, noLog())
 	server.Start()
 	b.Cleanup(server.Close)
 	r := &race{request: fmt.Appendf(nil,

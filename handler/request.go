@@ -76,6 +76,14 @@ func decodeBody(c *gin.Context, body []byte, into any) error {
 	return err
 }
 
+// valueOr returns the value of an optional field.
+func valueOr[T any](value *T, otherwise T) T {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
 // isJSON reports whether the body is JSON without compression. JSON is always UTF-8 (RFC 8259, section 8.1).
 func isJSON(header http.Header) bool {
 	values := header["Content-Type"]

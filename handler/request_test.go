@@ -189,7 +189,7 @@ func TestNewServer_Limits(t *testing.T) {
 	if line := a.raw("GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 2*handler.MaxHeaderBytes) + "\r\n\r\n"); !strings.Contains(line, "431") {
 		t.Errorf("a header without bounds: %s", line)
 	}
-	s := handler.NewServer("", nil, noLog())
+	s := handler.NewServer(nil, noLog())
 	if s.ReadHeaderTimeout <= 0 || s.ReadTimeout < s.ReadHeaderTimeout || s.IdleTimeout <= 0 {
 		t.Errorf("%+v", s)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// routes lists all routes. Handlers and checks return their errors, which fail (problem.go) answers.
+// routes lists all routes. Handlers and checks return errors; fail (problem.go) turns them
+// into answers.
 func (h *Handler) routes(e *gin.Engine) {
 	h.probes(e)
 	e.GET("/openapi.yaml", serveOpenAPI)
@@ -95,7 +96,7 @@ func withTimeout(timeout time.Duration) gin.HandlerFunc {
 	}
 }
 
-// setHeaders forbids caching: orders are private, and stock changes all the time.
+// setHeaders forbids caching, because orders are private and stock changes all the time, and guessing of content types.
 func setHeaders(c *gin.Context) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Content-Type-Options", "nosniff")

@@ -154,9 +154,9 @@ func (h *Handler) addStock(c *gin.Context) error {
 	}
 	voucher, err := h.cfg.Shop.AddStock(c.Request.Context(), id, body.Units, key)
 	if e, ok := errors.AsType[*service.Error](err); ok && e.Code == service.CodeUnknown {
-		named := *e
-		named.RequestID = key
-		err = &named
+		withKey := *e
+		withKey.RequestID = key
+		err = &withKey
 	}
 	return respondVoucher(c, voucher, err)
 }

@@ -177,7 +177,7 @@ func (b *Board) Snapshot() []byte {
 	return b.snapshot()
 }
 
-// snapshot encodes the state as of the last frame. It requires b.mu.
+// snapshot encodes the current state, and the events up to the last frame. It requires b.mu.
 func (b *Board) snapshot() []byte {
 	return encode(document{
 		b.cfg.Instance, b.hub.frameID(b.hub.next - 1), b.events.began.UTC(), b.at, b.figures,

@@ -75,7 +75,7 @@ var gauges = map[string]struct {
 	"clock_step":    {`seckill_ids_clock_step_seconds`, 1000}, // milliseconds
 	"ids_left":      {`seckill_ids_segment_remaining`, 1},     // -1: ids are snowflakes
 	"ids_away":      {`seckill_ids_store_away`, 1},
-	"lock_open":     {`seckill_breaker_open{breaker="lock"}`, 1},
+	"lock_open":     {`seckill_breaker_open{breaker="lock"}`, 1}, // 1: orders bypass the lock
 	"broker_away":   {`seckill_breaker_open{breaker="broker"}`, 1},
 }
 

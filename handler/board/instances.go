@@ -66,46 +66,46 @@ type instances struct {
 
 // exchange reports how this instance is, and returns all instances, this one first. If it fails, the others are as they
 // were before.
-func (p *instances) exchange(ctx context.Context, now report, before []instanceView) ([]instanceView, error) {
+func (i *instances) exchange(ctx context.Context, now report, before []instanceView) ([]instanceView, error) {
 	at := time.Now()
-	if ms := at.Sub(p.sentAt).Milliseconds(); !p.sentAt.IsZero() && ms > 0 {
-		now.OrderRate = (now.Placed - p.last.Placed) * 1000 / ms
-		now.AnswerRate = (now.Answered - p.last.Answered) * 1000 / ms
+	if ms := at.Sub(i.sentAt).Milliseconds(); !i.sentAt.IsZero() && ms > 0 {
+		now.OrderRate = (now.Placed - i.last.Placed) * 1000 / ms
+		now.AnswerRate = (now.Answered - i.last.Answered) * 1000 / ms
 	}
-	p.last, p.sentAt = now, at
-	all := []instanceView{{Name: p.own, Self: true, report: now}}
-	reports, err := p.registry.Report(ctx, p.own, encode(now))
+	i.last, i.sentAt = now, at
+	all := []instanceView{{Name: i.own, Self: true, report: now}}
+	reports, err := i.registry.Report(ctx, i.own, encode(now))
 	if err != nil {
 		return append(all, before[min(1, len(before)):]...), err
 	}
-	return append(all, p.follow(reports)...), nil
+	return append(all, i.follow(reports)...), nil
 }
 
 // follow compares the other instances with the last exchange and adds events for those that came or went.
-func (p *instances) follow(reports []service.Instance) (others []instanceView) {
+func (i *instances) follow(reports []service.Instance) (others []instanceView) {
 	known := map[string]instanceView{}
 	for _, r := range reports {
-		if r.Name == p.own || r.Age > forgetAfter {
+		if r.Name == i.own || r.Age > forgetAfter {
 			continue
 		}
 		v := instanceView{Name: r.Name, Lost: r.Age > lostAfter}
 		_ = json.Unmarshal(r.Report, &v.report) // an unreadable report leaves only the name to show
 		known[v.Name] = v
 		others = append(others, v)
-		before, met := p.known[v.Name]
+		before, found := i.known[v.Name]
 		switch {
-		case p.known == nil:
-		case !v.Lost && (!met || before.Lost || before.Began != v.Began):
-			p.events.add(InstanceCame, v.Name)
-		case v.Lost && met && !before.Lost:
-			p.events.add(InstanceLost, v.Name)
+		case i.known == nil:
+		case !v.Lost && (!found || before.Lost || before.Began != v.Began):
+			i.events.add(InstanceCame, v.Name)
+		case v.Lost && found && !before.Lost:
+			i.events.add(InstanceLost, v.Name)
 		}
 	}
-	for name, before := range p.known {
+	for name, before := range i.known {
 		if _, still := known[name]; !still && !before.Lost {
-			p.events.add(InstanceWent, name)
+			i.events.add(InstanceWent, name)
 		}
 	}
-	p.known = known
+	i.known = known
 	return others
 }

@@ -33,7 +33,7 @@ const (
 	watchedPace  = 250 * time.Millisecond // between two polls while somebody watches
 	reportPace   = 2 * time.Second        // between two reports to the other instances, and two polls while nobody watches
 	pollTimeout  = 5 * time.Second        // a database that is only busy answers within this time
-	leaveTimeout = time.Second            // of deregistering at shutdown, which orders wait for
+	leaveTimeout = time.Second            // of deregistering; the shop closes after it
 )
 
 // run polls until ctx ends, and then deregisters this instance.

@@ -22,7 +22,7 @@ func (b *Board) Stream(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for nginx
 	for frame, open := first, true; open; {
-		// Without an error in time the connection has taken the frame.
+		// A viewer that takes no frame within WriteTimeout is disconnected.
 		if control.SetWriteDeadline(time.Now().Add(b.cfg.WriteTimeout)) != nil {
 			return nil
 		}

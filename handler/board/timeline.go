@@ -12,35 +12,35 @@ import (
 type Kind string
 
 // The kinds of events. Event.What is the title of a voucher, the name of an instance, the number of a worker, the
-// milliseconds that a clock went back, the number of events given up so far, or an admin's note. Event.Count is the stock when a sale opens or goes
-// on, and the orders placed when it is sold out.
+// milliseconds that a clock went back, the number of events given up so far, or an admin's note. Event.Count is the total of
+// units when a sale opens, the stock when it is on sale again, and the orders placed when it is sold out.
 const (
-	Started         Kind = "started"
-	Draining        Kind = "draining"
-	SaleOpened      Kind = "sale-opened"
-	SoldOut         Kind = "sold-out"
-	OnSaleAgain     Kind = "on-sale-again"
-	SaleEnded       Kind = "sale-ended"
-	LockOpened      Kind = "lock-breaker-opened"
-	LockClosed      Kind = "lock-breaker-closed"
-	LocksLost       Kind = "locks-lost"
-	QueueFull       Kind = "queue-full"
-	OutcomesUnknown Kind = "outcomes-unknown"
-	RelayPaused     Kind = "relay-paused"
-	RelayResumed    Kind = "relay-resumed"
-	EventGivenUp    Kind = "event-given-up"
-	DatabaseAway    Kind = "database-away"
-	DatabaseBack    Kind = "database-back"
-	IDsAway         Kind = "ids-away"
-	IDsBack         Kind = "ids-back"
-	LeaseAcquired   Kind = "lease-acquired"
-	LeaseLost       Kind = "lease-lost"
-	ClockBack       Kind = "clock-back"
-	WorkerSwitched  Kind = "worker-switched"
-	InstanceCame    Kind = "instance-came"
-	InstanceWent    Kind = "instance-went"
-	InstanceLost    Kind = "instance-lost"
-	Mark            Kind = "mark"
+	Started           Kind = "started"
+	Draining          Kind = "draining"
+	SaleOpened        Kind = "sale-opened"
+	SoldOut           Kind = "sold-out"
+	OnSaleAgain       Kind = "on-sale-again"
+	SaleEnded         Kind = "sale-ended"
+	LockBreakerOpened Kind = "lock-breaker-opened"
+	LockBreakerClosed Kind = "lock-breaker-closed"
+	LocksLost         Kind = "locks-lost"
+	QueueFull         Kind = "queue-full"
+	OutcomesUnknown   Kind = "outcomes-unknown"
+	RelayPaused       Kind = "relay-paused"
+	RelayResumed      Kind = "relay-resumed"
+	EventGivenUp      Kind = "event-given-up"
+	DatabaseAway      Kind = "database-away"
+	DatabaseBack      Kind = "database-back"
+	IDsAway           Kind = "ids-away"
+	IDsBack           Kind = "ids-back"
+	LeaseAcquired     Kind = "lease-acquired"
+	LeaseLost         Kind = "lease-lost"
+	ClockBack         Kind = "clock-back"
+	WorkerSwitched    Kind = "worker-switched"
+	InstanceCame      Kind = "instance-came"
+	InstanceWent      Kind = "instance-went"
+	InstanceLost      Kind = "instance-lost"
+	Mark              Kind = "mark"
 )
 
 // Event is a point on the timeline.
@@ -123,7 +123,7 @@ var stateEvents = []struct {
 	gauge   string
 	on, off Kind
 }{
-	{"lock_open", LockOpened, LockClosed}, {"broker_away", RelayPaused, RelayResumed}, {"ids_away", IDsAway, IDsBack},
+	{"lock_open", LockBreakerOpened, LockBreakerClosed}, {"broker_away", RelayPaused, RelayResumed}, {"ids_away", IDsAway, IDsBack},
 	{"database_away", DatabaseAway, DatabaseBack},
 }
 

@@ -30,16 +30,16 @@ type voucherView struct {
 
 // The states of a sale.
 const (
-	stateUpcoming = "coming"
-	stateOnSale   = "on-sale"
-	stateSoldOut  = "sold-out"
-	stateEnded    = "ended"
+	stateComing  = "coming"
+	stateOnSale  = "on-sale"
+	stateSoldOut = "sold-out"
+	stateEnded   = "ended"
 )
 
 func stateOf(v *service.Voucher) string {
 	switch {
 	case v.ServerTime.Before(v.StartsAt):
-		return stateUpcoming
+		return stateComing
 	case !v.ServerTime.Before(v.EndsAt):
 		return stateEnded
 	case v.Stock <= 0:
@@ -74,13 +74,13 @@ type sale struct {
 }
 
 // read returns the vouchers to show, the one in focus first. If it fails, it returns what was shown before.
-func (s *vouchers) read(ctx context.Context, before []voucherView) ([]voucherView, error) {
-	listed, err := s.lister.Vouchers(ctx, 0, service.MaxPage)
+func (vs *vouchers) read(ctx context.Context, before []voucherView) ([]voucherView, error) {
+	listed, err := vs.lister.Vouchers(ctx, 0, service.MaxPage)
 	if err != nil {
 		return before, err
 	}
-	s.follow(listed, time.Now())
-	s.sort(listed)
+	vs.follow(listed, time.Now())
+	vs.sort(listed)
 	views := []voucherView{}
 	for _, v := range listed[:min(len(listed), shownVouchers)] {
 		views = append(views, voucherView{v.ID, v.Title, v.Total, v.Stock, v.Placed, stateOf(&v), v.StartsAt.UTC(), v.EndsAt.UTC()})
@@ -90,12 +90,12 @@ func (s *vouchers) read(ctx context.Context, before []voucherView) ([]voucherVie
 
 // sort puts the vouchers in most demand first, those on sale and the newest ones before others. The one in focus stays
 // there until another is in twice the demand, so that the board does not waver between two.
-func (s *vouchers) sort(listed []service.Voucher) {
+func (vs *vouchers) sort(listed []service.Voucher) {
 	demand := func(v *service.Voucher) float64 {
-		if v.ID == s.focus {
-			return 2 * s.known[v.ID].demand
+		if v.ID == vs.focus {
+			return 2 * vs.known[v.ID].demand
 		}
-		return s.known[v.ID].demand
+		return vs.known[v.ID].demand
 	}
 	slices.SortFunc(listed, func(a, b service.Voucher) int {
 		return cmp.Or(
@@ -105,41 +105,41 @@ func (s *vouchers) sort(listed []service.Voucher) {
 		)
 	})
 	if len(listed) > 0 {
-		s.focus = listed[0].ID
+		vs.focus = listed[0].ID
 	}
 }
 
-// follow compares the vouchers with the last reading. What was so at the first reading is no event.
-func (s *vouchers) follow(listed []service.Voucher, now time.Time) {
-	decay := math.Exp2(-float64(now.Sub(s.readAt)) / float64(halfLife))
+// follow compares the vouchers with the last reading. The first reading adds no events.
+func (vs *vouchers) follow(listed []service.Voucher, now time.Time) {
+	decay := math.Exp2(-float64(now.Sub(vs.readAt)) / float64(halfLife))
 	known := make(map[idgen.ID]sale, len(listed))
 	for i := range listed {
 		v := &listed[i]
-		before, met := s.known[v.ID]
+		before, found := vs.known[v.ID]
 		after := sale{stateOf(v), now, v.Placed, before.demand*decay + float64(v.Placed-before.placed)}
 		switch {
-		case s.known == nil:
+		case vs.known == nil:
 			after.demand = 0
-		case !met:
-			s.addEvents(v, sale{state: stateUpcoming}, after)
+		case !found:
+			vs.addEvents(v, sale{state: stateComing}, after)
 		case before.state == after.state:
 			after.since = before.since
-		case after.state != stateEnded && before.state != stateUpcoming && now.Sub(before.since) < soldOutPause:
+		case after.state != stateEnded && before.state != stateComing && now.Sub(before.since) < soldOutPause:
 			after.state, after.since = before.state, before.since // until a later reading
 		default:
-			s.addEvents(v, before, after)
+			vs.addEvents(v, before, after)
 		}
 		known[v.ID] = after
 	}
-	s.known, s.readAt = known, now
+	vs.known, vs.readAt = known, now
 }
 
 // addEvents adds what leads from one state of a sale to another to the timeline.
-func (s *vouchers) addEvents(v *service.Voucher, before, after sale) {
+func (vs *vouchers) addEvents(v *service.Voucher, before, after sale) {
 	add := func(at time.Time, kind Kind, count int64) {
-		s.events.put(Event{At: s.events.since(at), Kind: kind, What: v.Title, Count: count})
+		vs.events.put(Event{At: vs.events.since(at), Kind: kind, What: v.Title, Count: count})
 	}
-	if before.state == stateUpcoming && after.state != stateUpcoming {
+	if before.state == stateComing && after.state != stateComing {
 		opened := after.since.Add(v.StartsAt.Sub(v.ServerTime)) // on this instance's clock
 		if before.since.IsZero() || opened.After(after.since) || opened.Before(before.since) {
 			opened = after.since // a new voucher may have a start long ago

@@ -1,5 +1,5 @@
-// Package jsonbody decodes the JSON object of a request strictly, with encoding/json/v2, and names the member that is
-// wrong. It refuses duplicate and unknown members, members in other case, null, invalid UTF-8, and data after the object.
+// Package jsonbody decodes the JSON object of a request strictly, with encoding/json/v2, and names the field that is
+// wrong. It refuses duplicate and unknown fields, names in other case, null, invalid UTF-8, and data after the object.
 package jsonbody
 
 import (
@@ -16,15 +16,15 @@ import (
 	"seckill/service/idgen"
 )
 
-// SyntaxError reports a body that is not the expected object, whatever the values of its members.
+// SyntaxError reports a body that is not the expected object, whatever the values of its fields.
 type SyntaxError struct {
-	Field   string // the unknown or duplicate member, or ""
+	Field   string // the unknown or duplicate field, or ""
 	Message string
 }
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// ValueError reports a member that is missing or has a value that cannot be used.
+// ValueError reports a field that is missing or has a value that cannot be used.
 type ValueError struct {
 	Field   string
 	Message string
@@ -32,34 +32,35 @@ type ValueError struct {
 
 func (e *ValueError) Error() string { return e.Field + " " + e.Message }
 
-// Decode decodes body into the struct that into points to; json tags name the members. A member is required unless its
-// field is a pointer. Times are converted to UTC. Errors are of type *SyntaxError or *ValueError; a syntax error
-// anywhere in the body is reported before any value error.
+// Decode decodes body into the struct that into points to. The struct is flat: its fields are a string, an int, an int64, a
+// time.Time or an idgen.ID, each with a json tag, or a pointer to one of these, which makes the field optional. Times are
+// converted to UTC. Errors are of type *SyntaxError or *ValueError; a syntax error anywhere in the body is reported before
+// any value error.
 func Decode(body []byte, into any) error {
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(body, &members); err != nil {
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return syntaxError(err)
 	}
-	if members == nil { // the body is null
+	if fields == nil { // the body is null
 		return notAnObject
 	}
 	var firstError error
 	for field, value := range reflect.ValueOf(into).Elem().Fields() {
 		name := field.Tag.Get("json")
-		text, present := members[name]
-		delete(members, name)
-		if err := decodeMember(name, text, present, value); firstError == nil {
+		text, present := fields[name]
+		delete(fields, name)
+		if err := decodeField(name, text, present, value); firstError == nil {
 			firstError = err
 		}
 	}
-	if len(members) > 0 {
-		name := shorten(slices.Min(slices.Collect(maps.Keys(members))))
+	if len(fields) > 0 {
+		name := shorten(slices.Min(slices.Collect(maps.Keys(fields))))
 		return &SyntaxError{Field: name, Message: fmt.Sprintf("unknown field %q", name)}
 	}
 	return firstError
 }
 
-func decodeMember(name string, text jsontext.Value, present bool, into reflect.Value) error {
+func decodeField(name string, text jsontext.Value, present bool, into reflect.Value) error {
 	switch {
 	case !present && into.Kind() == reflect.Pointer:
 		return nil

@@ -59,8 +59,8 @@ func TestDecode_Values(t *testing.T) {
 
 func TestDecode_RequiredMembers(t *testing.T) {
 	noon := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
-	members := map[string]any{"id": "7", "text": "", "number": 0, "int": 0, "time": "2026-11-11T14:00:00+02:00"}
-	body, err := json.Marshal(members)
+	fields := map[string]any{"id": "7", "text": "", "number": 0, "int": 0, "time": "2026-11-11T14:00:00+02:00"}
+	body, err := json.Marshal(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestDecode_RequiredMembers(t *testing.T) {
 	if err := Decode(body, &got); err != nil || got != (request{ID: 7, Time: noon}) {
 		t.Errorf("%+v %v", got, err)
 	}
-	for missing := range members {
-		rest := maps.Clone(members)
+	for missing := range fields {
+		rest := maps.Clone(fields)
 		delete(rest, missing)
 		body, err := json.Marshal(rest)
 		if err != nil {

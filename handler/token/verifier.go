@@ -17,7 +17,7 @@ import (
 // Leeway is the difference between the clocks of two machines that is tolerated.
 const Leeway = 5 * time.Second
 
-// maxLength limits the work for tokens of unknown clients. Tokens of the shop have about 250 bytes.
+// maxLength limits the work for unverified tokens. Tokens of the shop have about 250 bytes.
 const maxLength = 4096
 
 // cacheSize is the number of verified tokens that are cached; about half a kilobyte each.
@@ -89,7 +89,7 @@ func (v *Verifier) Verify(token string) (Claims, error) {
 	return claims, nil
 }
 
-// parse checks everything except revocation.
+// parse checks signature, form and expiry. Verify checks expiry again, for cached tokens.
 func (v *Verifier) parse(token string) (Claims, error) {
 	if len(token) > maxLength {
 		return Claims{}, ErrInvalid

@@ -1,4 +1,4 @@
-// Package xxljob lets an XXL-Job administration server (2.3 and later, 3.x) run jobs of this program. It implements the
+// Package xxljob lets an XXL-Job administration server (2.3 or later) run jobs of this program. It implements the
 // "executor RESTful API" of XXL-Job's documentation: the executor registers itself, the server calls it over HTTP, and
 // the executor sends each result back by a callback.
 package xxljob
@@ -18,7 +18,7 @@ import (
 	"seckill/service/outbox"
 )
 
-// Config configures an Executor. All fields except Beat are required.
+// Config configures an Executor. All fields except RegisterEvery are required.
 type Config struct {
 	Admins  []string // base URLs of the administration servers, such as http://xxl:8080/xxl-job-admin
 	AppName string   // of the executor, as configured at the administration server
@@ -27,7 +27,7 @@ type Config struct {
 	Jobs    []outbox.Job
 	Log     *slog.Logger
 
-	Beat time.Duration // interval of registrations; default 30 s; a registration expires after 90 s
+	RegisterEvery time.Duration // default 30 s; a registration expires after 90 s
 }
 
 // Executor runs jobs for the administration server, which calls it as an HTTP handler. Run registers it and delivers
@@ -51,12 +51,12 @@ const (
 	maxLogs    = 1000 // runs whose log is kept in memory
 )
 
-// New checks the configuration.
+// New returns an Executor. It does nothing until Run.
 func New(cfg Config) (*Executor, error) {
 	if len(cfg.Admins) == 0 || cfg.AppName == "" || cfg.Address == "" || cfg.Token == "" || len(cfg.Jobs) == 0 || cfg.Log == nil {
 		return nil, errors.New("xxl-job: administration servers, app name, address, access token, jobs and log are required")
 	}
-	cfg.Beat = cmp.Or(cfg.Beat, 30*time.Second)
+	cfg.RegisterEvery = cmp.Or(cfg.RegisterEvery, 30*time.Second)
 	logs, err := lru.New[int64, *runLog](maxLogs)
 	x := &Executor{
 		cfg: cfg, jobs: map[string]outbox.Job{}, client: http.Client{Timeout: 5 * time.Second},
@@ -72,13 +72,13 @@ func New(cfg Config) (*Executor, error) {
 // their results within a few seconds, and removes the registration.
 func (x *Executor) Run(ctx context.Context) {
 	x.setContext(ctx)
-	beat := time.NewTicker(x.cfg.Beat)
-	defer beat.Stop()
+	registration := time.NewTicker(x.cfg.RegisterEvery)
+	defer registration.Stop()
 	x.register(ctx, "registry")
 	for ctx.Err() == nil {
 		x.deliver(ctx)
 		select {
-		case <-beat.C:
+		case <-registration.C:
 			x.register(ctx, "registry")
 		case <-x.newResult:
 		case <-ctx.Done():

@@ -133,7 +133,7 @@ func shop(t *testing.T, a *admin) (x *xxljob.Executor, began chan struct{}, stop
 	began = make(chan struct{}, 10)
 	x, err := xxljob.New(xxljob.Config{
 		Admins: []string{"http://127.0.0.1:1/down", a.URL + "/admin/"}, AppName: "seckill", Address: "http://here:1/xxl", Token: token, Log: slog.New(slog.DiscardHandler),
-		Beat: 20 * time.Millisecond,
+		RegisterEvery: 20 * time.Millisecond,
 		Jobs: []outbox.Job{
 			{Name: "quick", Run: func(context.Context) (string, error) { return "3 done", nil }},
 			{Name: "fails", Run: func(context.Context) (string, error) { return "1 done", errors.New("no database") }},

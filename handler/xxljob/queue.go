@@ -24,8 +24,8 @@ const (
 const maxWaiting = 100
 
 var (
-	errKilled  = errors.New("killed by the administration server")
-	errCovered = errors.New("covered by a later trigger")
+	errKilled   = errors.New("killed by the administration server")
+	errReplaced = errors.New("replaced by a later trigger")
 )
 
 // run starts a job, or treats the trigger by its block strategy if the job is running.
@@ -53,7 +53,7 @@ func (x *Executor) run(r request) reply {
 	case r.BlockStrategy == discardLater:
 		return failure("the job is running, and later triggers are discarded")
 	case r.BlockStrategy == coverEarly:
-		x.cancelRuns(q, errCovered)
+		x.cancelRuns(q, errReplaced)
 	case len(q.waiting) == maxWaiting:
 		return failure("too many triggers of the job wait")
 	}

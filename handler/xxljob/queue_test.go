@@ -57,8 +57,8 @@ func TestExecutor_BlockStrategiesAndKill(t *testing.T) {
 	check("a later trigger that covers", code("run", trigger(7, "long", 4, "COVER_EARLY")), 200.0)
 	<-began // run 4
 	for _, id := range []int64{1, 3} {
-		if code, msg := a.result(id); code != 500 || !strings.Contains(msg, "covered") {
-			t.Errorf("run %d: %d %q, want it covered", id, code, msg)
+		if code, msg := a.result(id); code != 500 || !strings.Contains(msg, "replaced") {
+			t.Errorf("run %d: %d %q, want it replaced", id, code, msg)
 		}
 	}
 	check("kill", code("kill", `{"jobId":7}`), 200.0)

@@ -125,7 +125,7 @@ const sendBuffer = 128 << 10
 
 // serve answers requests until Close.
 func (a *App) serve(h *handler.Handler) {
-	server := handler.NewServer("", h, a.log)
+	server := handler.NewServer(h, a.log)
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if tcp, ok := c.(*net.TCPConn); ok {
 			_ = tcp.SetWriteBuffer(sendBuffer)

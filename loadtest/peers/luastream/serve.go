@@ -49,7 +49,7 @@ func (c *serveCmd) serve(ctx context.Context, s *shop.Shop, log *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	server := handler.NewServer("", h, log)
+	server := handler.NewServer(h, log)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	log.Info("the peer is open", "url", "http://"+listener.Addr().String())

@@ -42,8 +42,8 @@ func newAccessLimiter(perSecond int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), perSecond)
 }
 
-// isExpected reports whether a server error needs no separate log line: metrics count full queues, and nobody waits
-// for an answer after the client is gone.
+// isExpected reports whether a 503 needs no log line of its own: metrics count full queues, and nobody waits for an answer
+// after the client is gone.
 func isExpected(c *gin.Context, client context.Context) bool {
 	last := c.Errors.Last()
 	return c.Writer.Status() == http.StatusServiceUnavailable &&
