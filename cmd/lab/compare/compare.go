@@ -32,12 +32,13 @@ type Command struct {
 // Help describes the experiment.
 func (Command) Help() string {
 	return `Every combination of --lock and --commit-batch-max has a trial in each round: a separate shop process, on an
-empty database that is created on the configured server and later dropped. Buyers, one for each unit, place
-orders as fast as the shop answers. Then a small voucher is sold out. Then the shop ends, and the clients' answers and
+empty database that is created on the configured server and later dropped. Buyers place orders as fast as the shop
+answers, each order by another user. Then a small voucher is sold out. Then the shop ends, and the clients' answers and
 every invariant are checked against its database. Every second round runs in reverse order. Figures are medians.
 
-Set other options of seckill serve as variables, for example SECKILL_COMMIT_CONCURRENCY. Without --mysql-dsn the shops
-are embedded: that shows the differences, but not the cost of a server's durable commits.`
+Set other options of seckill serve as variables, for example SECKILL_COMMIT_CONCURRENCY. The shops run with GOGC=400, as
+in docker-compose.yml, unless the variable GOGC is set. Without --mysql-dsn the shops are embedded: that shows the
+differences, but not the cost of a server's durable commits.`
 }
 
 // combination is one way to run the shop.

@@ -232,3 +232,17 @@ func TestCommand_InvalidFlags(t *testing.T) {
 		}
 	}
 }
+
+// The shops run with the garbage collection of the composed shop, unless the environment says otherwise.
+func TestBench_GOGC(t *testing.T) {
+	for set, want := range map[string]string{"": "GOGC=400", "100": "GOGC=100"} {
+		t.Setenv("GOGC", set)
+		b := bench{cmd: new(Command)}
+		environment := b.environment(combination{}, new(tempDatabase))
+		slices.Reverse(environment) // the last value of a variable counts
+		i := slices.IndexFunc(environment, func(v string) bool { return strings.HasPrefix(v, "GOGC=") })
+		if environment[i] != want {
+			t.Errorf("GOGC=%q: %s, want %s", set, environment[i], want)
+		}
+	}
+}

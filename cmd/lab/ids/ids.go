@@ -46,8 +46,11 @@ type Result struct {
 
 // Run runs the experiments and prints their results.
 func (c *Command) Run(ctx context.Context, out *cli.Output) error {
-	if c.Embedded() || len(c.RedisAddrs) == 0 {
-		return errors.New("--mysql-dsn and --redis-addrs are required: this experiment measures real servers")
+	switch {
+	case c.Embedded():
+		return errors.New("--mysql-dsn is required: these experiments measure a real server")
+	case slices.Contains(c.Only, "refill") && len(c.RedisAddrs) == 0:
+		return errors.New("--redis-addrs is required for refill; use --only=keys,step without Redis")
 	}
 	fmt.Fprintln(out.Stderr, "measuring; this takes a while")
 	result, err := c.measure(ctx, out)

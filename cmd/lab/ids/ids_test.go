@@ -40,3 +40,14 @@ func TestCommand_RefillOnServers(t *testing.T) {
 		}
 	})
 }
+
+// Only the refill experiment uses Redis. Nothing listens at the address of the database.
+func TestCommand_RedisOnlyForRefill(t *testing.T) {
+	program := cli.Program{Name: "lab ids", Commands: new(Command)}
+	for only, needed := range map[string]bool{"refill": true, "keys,refill": true, "keys": false, "step": false} {
+		code, _, stderr := clitest.Run(t, program, "--only="+only, "--mysql-dsn=root@tcp(127.0.0.1:1)/lab")
+		if code != 1 || strings.Contains(stderr, "--redis-addrs is required") != needed {
+			t.Errorf("--only=%s: status %d, %s", only, code, stderr)
+		}
+	}
+}
