@@ -30,7 +30,7 @@ const description = `A flash-sale (秒杀) shop that never oversells and never l
   seckill demo                         a whole sale on this machine, and its verdict
   seckill serve                        an embedded shop at http://127.0.0.1:8080
   seckill serve --mysql-dsn=… --redis-addrs=… --jwt-key=…
-                                       a shop on real servers; start as many as you like
+                                       a shop on real servers; up to 16 instances for each --data-center
 
 Every flag is also a variable: --mysql-dsn is SECKILL_MYSQL_DSN.`
 
