@@ -8,12 +8,12 @@ import (
 )
 
 type consumeCmd struct {
-	app.Servers  `embed:"" group:"Servers"`
-	app.Carrier  `embed:"" group:"Events"`
-	Listen       string `placeholder:"HOST:PORT" help:"Address of /healthz, /readyz and /metrics. Off by default."`
-	app.Log      `embed:"" group:"Log"`
-	app.Trace    `embed:"" group:"Traces"`
-	app.Shutdown `embed:"" group:"Shutdown"`
+	app.Servers       `embed:"" group:"Servers"`
+	app.BrokerOptions `embed:"" group:"Events"`
+	Listen            string `placeholder:"HOST:PORT" help:"Address of /healthz, /readyz and /metrics. Off by default."`
+	app.Log           `embed:"" group:"Log"`
+	app.Trace         `embed:"" group:"Traces"`
+	app.Shutdown      `embed:"" group:"Shutdown"`
 }
 
 // Help describes the command.
@@ -24,7 +24,7 @@ serve with --no-consume. Each event takes effect once, however many processes co
 
 // Run consumes until ctx ends or a consumer fails.
 func (c *consumeCmd) Run(ctx context.Context, out *cli.Output) error {
-	opts := app.Options{Servers: c.Servers, Events: app.Events{Carrier: c.Carrier}, Log: c.Log, Trace: c.Trace, Shutdown: c.Shutdown}
+	opts := app.Options{Servers: c.Servers, Events: app.Events{BrokerOptions: c.BrokerOptions}, Log: c.Log, Trace: c.Trace, Shutdown: c.Shutdown}
 	opts.API.Listen = c.Listen
 	log := out.Logger(c.Log.LogLevel, c.Log.LogFormat)
 	consumers, err := app.StartConsumers(ctx, opts, log)

@@ -1,5 +1,5 @@
 // Package app is the composition root: it builds a running shop from options. Start builds everything in the order in which
-// things depend on each other, and whatever is acquired registers its release on the spot.
+// things depend on each other, and everything that is acquired registers its release at once.
 package app
 
 import (
@@ -29,7 +29,7 @@ type App struct {
 	stack    stack
 }
 
-// Start builds a shop and serves it. ctx bounds the start only. If it fails, whatever was acquired is released.
+// Start builds a shop and serves it. ctx bounds the start only. If it fails, everything that was acquired is released.
 func Start(ctx context.Context, opts Options, log *slog.Logger) (*App, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (a *App) URL() string {
 	return "http://" + a.listener.Addr().String()
 }
 
-// Failed gets an error if the app cannot go on.
+// Failed returns a channel that gets an error if the app cannot go on.
 func (a *App) Failed() <-chan error { return a.failed }
 
 // fail reports that the app cannot go on. The first cause counts.

@@ -11,14 +11,14 @@ import (
 	"seckill/service/outbox"
 )
 
-// backends are the servers of a shop, beside the database. Nothing but openBackends knows whether they are embedded.
+// backends are the servers of a shop, beside the database.
 type backends struct {
 	redis  redis.UniversalClient // nil if nothing needs it
 	broker outbox.Broker
 }
 
 // openBackends opens the servers that the options name, or the embedded ones: an SQLite file, and a Redis and a broker in
-// this process.
+// this process. In between it reads the key of tokens; an embedded shop makes one at its first start.
 func (a *App) openBackends(ctx context.Context) (b backends, err error) {
 	redisAddrs := a.opts.Servers.RedisAddrs
 	if a.opts.Servers.Embedded() {
@@ -47,7 +47,7 @@ func (a *App) startEmbedded() (redisAddrs []string, err error) {
 	if err := a.claimData(); err != nil {
 		return nil, err
 	}
-	a.opts.Servers.Migrate = true // nobody else would
+	a.opts.Servers.Migrate = true // no other process can
 	if a.opts.Lock.Lock != "redis" {
 		return nil, nil
 	}

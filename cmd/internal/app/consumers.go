@@ -15,16 +15,10 @@ import (
 	"seckill/service/outbox"
 )
 
-// The consumer groups. Each gets every event.
-const (
-	pointsGroup       = "points"
-	notificationGroup = "notification"
-)
-
 // StartConsumers starts the consumers alone, to run beside instances that serve without them. With an address to listen
 // at, it also serves health probes and metrics. ctx bounds the start only.
 func StartConsumers(ctx context.Context, opts Options, log *slog.Logger) (*App, error) {
-	if err := errors.Join(opts.Events.Carrier.validate(&opts.Servers), opts.Trace.validate()); err != nil {
+	if err := errors.Join(opts.Events.BrokerOptions.validate(&opts.Servers), opts.Trace.validate()); err != nil {
 		return nil, err
 	}
 	if opts.Events.Broker == "inproc" {
@@ -70,7 +64,7 @@ func (a *App) startConsumersAlone(ctx context.Context) error {
 // consumer ends before Close.
 func (a *App) startConsumers(broker outbox.Broker, ended func(error)) error {
 	store := repository.NewConsumed(a.DB)
-	handlers := map[string]outbox.Handler{pointsGroup: consumer.Points(store, a.observer)}
+	handlers := map[string]outbox.Handler{service.PointsConsumer: consumer.Points(store, a.observer)}
 	if a.opts.Events.notify() {
 		notifier := &service.Notifier{Store: store, Log: a.log}
 		if a.opts.Events.NotifyWebhook != "" {
@@ -81,7 +75,7 @@ func (a *App) startConsumers(broker outbox.Broker, ended func(error)) error {
 			notifier.Send = func(ctx context.Context, key string, e service.OrderEvent) error { return hook.Post(ctx, key, e) }
 		}
 		a.stack.run("notifier", notifier.Run)
-		handlers[notificationGroup] = consumer.Notification(store, a.observer)
+		handlers[service.NotificationConsumer] = consumer.Notification(store, a.observer)
 	}
 	for group, handle := range handlers {
 		a.stack.run("consumer "+group, func(ctx context.Context) {

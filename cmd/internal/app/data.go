@@ -83,7 +83,7 @@ func (a *App) claimData() error {
 }
 
 // tryLock locks a file until its descriptor is closed. It returns false if another process holds the lock. data_lock.go
-// replaces it on systems that have flock.
+// replaces it on systems that have flock; on others, nothing is locked.
 var tryLock = func(*os.File) (bool, error) { return true, nil }
 
 // tokenKey returns the key that signs tokens: the configured one or, in embedded mode, the one in the data directory. It

@@ -85,16 +85,16 @@ func (a *App) startEvents(broker outbox.Broker) (wake func(), err error) {
 }
 
 // startJobs runs the jobs that maintain the outbox: with a scheduler in this process, or driven by an XXL-Job
-// administration server. Running both, or on several instances, is safe.
+// administration server. Several schedulers at the same time are safe.
 func (a *App) startJobs(relay *outbox.Relay) error {
 	e, store := &a.opts.Events, repository.NewOutbox(a.DB)
 	jobs := &outbox.Jobs{
 		Relay: relay, Maintenance: store, Log: a.log, PurgeAfter: e.OutboxKeep, Archive: e.OutboxArchive,
 		Instance:  processName(),
-		Reconcile: []outbox.Reconcile{{Consumer: pointsGroup, Types: []string{string(service.OrderPaid)}}},
+		Reconcile: []outbox.Reconcile{{Consumer: service.PointsConsumer, Types: []string{string(service.OrderPaid)}}},
 	}
 	if e.notify() {
-		jobs.Reconcile = append(jobs.Reconcile, outbox.Reconcile{Consumer: notificationGroup})
+		jobs.Reconcile = append(jobs.Reconcile, outbox.Reconcile{Consumer: service.NotificationConsumer})
 	}
 	if e.AlertWebhook != "" {
 		hook, err := webhook.New(e.AlertWebhook)
@@ -137,12 +137,12 @@ func (a *App) schedule(jobs []outbox.Job) error {
 }
 
 func (a *App) runJob(ctx context.Context, job outbox.Job) {
-	did, err := job.Run(ctx)
+	result, err := job.Run(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		a.log.Warn("a job failed; it runs again when it is next due", "job", job.Name, "error", err)
-	case did != "":
-		a.log.Debug("job", "job", job.Name, "did", did)
+	case result != "":
+		a.log.Debug("job", "job", job.Name, "result", result)
 	}
 }
 

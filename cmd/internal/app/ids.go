@@ -17,7 +17,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// idClock is the clock that order ids take the time from. A drill replaces it; see clock_set.go.
+// idClock is the clock that order ids take the time from. A drill replaces it; see clock_file.go.
 var idClock idgen.Clock = time.Now
 
 // redisIDKey is where Redis counts ids.

@@ -79,24 +79,24 @@ func newMetrics() *metrics {
 		batchOrders:    d.sizes("seckill_commit_batch_orders", "Orders in one batch."),
 		commitDuration: d.durations("seckill_commit_duration_seconds", "Time that the database took for one batch.").WithLabelValues(),
 		waiting:        d.gauge("seckill_commit_waiting_orders", "Orders that wait for a batch."),
-		waitingLimit:   d.gauge("seckill_commit_waiting_orders_limit", "Most orders that may wait; more are refused."),
+		waitingLimit:   d.gauge("seckill_commit_waiting_orders_limit", "Maximum number of orders that may wait; more are refused."),
 		expired:        d.counter("seckill_orders_expired_total", "Unpaid orders that were closed."),
 
 		locks:         d.counters("seckill_locks_total", "Locks asked for, by outcome, and those that were lost.", "outcome"),
 		lockDuration:  d.durations("seckill_lock_duration_seconds", "Time to acquire a lock; for outcome lost, the time it was held.", "outcome"),
-		breakerOpen:   d.gauges("seckill_breaker_open", "1 while a breaker does not use its servers.", "breaker"),
+		breakerOpen:   d.gauges("seckill_breaker_open", "1 while a breaker keeps calls from its servers.", "breaker"),
 		breakerOpened: d.counters("seckill_breaker_opened_total", "Times that a breaker found its servers unavailable.", "breaker"),
 
 		idEvents:     d.counters("seckill_ids_events_total", "Events of the id generator.", "event"),
 		idsClockStep: d.gauge("seckill_ids_clock_step_seconds", "How far the clock went back the last time."),
 		idsStoreAway: d.gauge("seckill_ids_store_away", "1 while the store of ids or worker leases does not answer."),
 
-		outboxHanded:    d.counters("seckill_outbox_events_total", "Events handed to the broker, by outcome.", "outcome"),
+		outboxHanded:    d.counters("seckill_outbox_events_total", "Events handed to the broker, by outcome: sent, refused (given up: refused for good, or out of attempts), unknown (tried again), away (the broker is unavailable).", "outcome"),
 		outboxBatch:     d.sizes("seckill_outbox_batch_events", "Events that were claimed together."),
 		publishDuration: d.durations("seckill_outbox_publish_duration_seconds", "Time until the broker confirmed a batch of events, or failed.").WithLabelValues(),
 		outboxAge:       d.durations("seckill_outbox_age_seconds", "Time from the commit of an event until it was marked as sent.").WithLabelValues(),
 		outboxFailures:  d.counter("seckill_outbox_store_failures_total", "Failures of the relay to reach the database."),
-		outboxEvents:    d.gauges("seckill_outbox_events", "Unsent events of the whole shop: pending, stale (pending for over ten minutes) and failed.", "state"),
+		outboxEvents:    d.gauges("seckill_outbox_events", "Unsent events of the whole shop: pending, stale (pending for over ten minutes; 0 unless this process runs the job monitor) and failed.", "state"),
 		outboxOldest:    d.gauge("seckill_outbox_oldest_seconds", "Age of the oldest pending event of the whole shop."),
 
 		consumed:        d.counters("seckill_consumed_total", "Deliveries to consumers, by result.", "consumer", "result"),
@@ -150,7 +150,7 @@ func (m *metrics) createSeries() {
 	for _, state := range []string{"total", "stock", "live"} {
 		m.units.WithLabelValues(state)
 	}
-	for _, group := range []string{pointsGroup, notificationGroup} {
+	for _, group := range []string{service.PointsConsumer, service.NotificationConsumer} {
 		m.consumeDuration.WithLabelValues(group)
 		for _, result := range []consumer.Result{consumer.Took, consumer.Duplicate, consumer.Ignored, consumer.Failed, consumer.Poison} {
 			m.consumed.WithLabelValues(group, string(result))
@@ -194,20 +194,21 @@ func (m *metrics) addSegment(s *idgen.Segment) {
 
 // addDatabase adds the metrics of the database's connection pool.
 func (m *metrics) addDatabase(db *repository.DB) {
-	m.gaugeFunc("seckill_db_connections_max", "Most connections to the database.", func() float64 { return float64(db.Stats().MaxOpenConnections) })
+	m.gaugeFunc("seckill_db_connections_max", "Maximum number of connections to the database.", func() float64 { return float64(db.Stats().MaxOpenConnections) })
 	m.stateFunc("seckill_db_connections", "Connections to the database, by whether they are in use.", "in_use", func() float64 { return float64(db.Stats().InUse) })
 	m.stateFunc("seckill_db_connections", "Connections to the database, by whether they are in use.", "idle", func() float64 { return float64(db.Stats().Idle) })
 	m.counterFunc("seckill_db_connection_waits_total", "Times that a connection to the database had to be waited for.", func() float64 { return float64(db.Stats().WaitCount) })
 	m.counterFunc("seckill_db_connection_wait_seconds_total", "Time spent waiting for a connection to the database.", func() float64 { return db.Stats().WaitDuration.Seconds() })
 }
 
-// addRedis adds the metrics of Redis's connection pool. A cluster's client has a pool for each of its servers, and none.
+// addRedis adds the metrics of Redis's connection pool. A cluster's client has one pool per server and none of its own, so
+// it has no such metrics.
 func (m *metrics) addRedis(client redis.UniversalClient) {
 	single, ok := client.(*redis.Client)
 	if !ok {
 		return
 	}
-	m.gaugeFunc("seckill_redis_connections_max", "Most connections to Redis.", func() float64 { return float64(single.Options().PoolSize) })
+	m.gaugeFunc("seckill_redis_connections_max", "Maximum number of connections to Redis.", func() float64 { return float64(single.Options().PoolSize) })
 	m.stateFunc("seckill_redis_connections", "Connections to Redis, by whether they are in use.", "in_use", func() float64 { s := single.PoolStats(); return float64(s.TotalConns) - float64(s.IdleConns) })
 	m.stateFunc("seckill_redis_connections", "Connections to Redis, by whether they are in use.", "idle", func() float64 { return float64(single.PoolStats().IdleConns) })
 	m.counterFunc("seckill_redis_connection_waits_total", "Times that a connection to Redis had to be waited for.", func() float64 { return float64(single.PoolStats().WaitCount) })

@@ -130,7 +130,8 @@ func (o *observer) setIDsAway(away bool) bool {
 	return changed
 }
 
-// Published implements outbox.Observer.
+// Published implements outbox.Observer. The labels differ from the fields of outbox.Outcome: refused is GivenUp, unknown is
+// Retry, away is Unavailable. The live board shows them as given_up (refused) and unsent (unknown and away).
 func (o *observer) Published(outcome outbox.Outcome, took time.Duration) {
 	o.outboxHanded.WithLabelValues("sent").Add(float64(outcome.Sent))
 	o.outboxHanded.WithLabelValues("refused").Add(float64(outcome.GivenUp))

@@ -9,6 +9,7 @@ import (
 	"seckill/handler"
 	"seckill/handler/token"
 	"seckill/repository/lock/redislock"
+	"seckill/service"
 )
 
 // Options are the settings of a shop, as flags and as SECKILL_* variables. Without any, the shop is embedded: it needs
@@ -26,14 +27,14 @@ type Options struct {
 	Shutdown Shutdown `embed:"" group:"Shutdown"`
 }
 
-// Servers says where the shop stores its data.
+// Servers names the database, the Redis and the ZooKeeper servers that the shop uses.
 type Servers struct {
 	MySQLDSN   string `name:"mysql-dsn" placeholder:"USER:PASS@tcp(HOST:3306)/DB" help:"MySQL 8.4+ or MariaDB 10.6+. Without it everything is embedded."`
-	MySQLConns int    `name:"mysql-conns" default:"32" help:"Most connections to the database."`
+	MySQLConns int    `name:"mysql-conns" default:"32" help:"Maximum number of connections to the database."`
 	Migrate    bool   `help:"Bring the tables up to date at the start, instead of refusing to serve."`
 	Data       string `default:"data" type:"path" placeholder:"DIR" help:"Directory of the embedded database and its token key."`
 
-	RedisAddrs            []string `name:"redis-addrs" placeholder:"HOST:6379,…" help:"Redis 7+ for the lock: a server, or the Sentinels, or seeds of a cluster."`
+	RedisAddrs            []string `name:"redis-addrs" placeholder:"HOST:6379,…" help:"Redis 7+, for --lock=redis, --ids=redis-segment, --broker=redis or --wake-others: a server, the Sentinels, or seeds of a cluster."`
 	RedisSentinelMaster   string   `name:"redis-sentinel-master" placeholder:"NAME" help:"The addresses are Sentinels that watch this master."`
 	RedisCluster          bool     `name:"redis-cluster" help:"The addresses are seeds of a Redis Cluster."`
 	RedisUsername         string   `name:"redis-username" placeholder:"NAME"`
@@ -74,31 +75,31 @@ type IDs struct {
 
 // Commit says how orders are written to the database.
 type Commit struct {
-	CommitBatchMax    int           `default:"256" help:"Most orders in one transaction. 1 is the classic pattern, for comparison."`
-	CommitConcurrency int           `default:"16" help:"Most transactions that place orders at the same time."`
+	CommitBatchMax    int           `default:"256" help:"Maximum number of orders in one transaction. 1 is the classic pattern, for comparison."`
+	CommitConcurrency int           `default:"16" help:"Maximum number of transactions that place orders at the same time."`
 	CommitTimeout     time.Duration `default:"10s" help:"How long a commit may take, until its orders are answered with outcome-unknown."`
-	QueueMax          int           `default:"20000" help:"Most orders that wait for a commit; more are refused with 503."`
+	QueueMax          int           `default:"20000" help:"Maximum number of orders that wait for a commit; more are refused with 503."`
 	ExpireEvery       time.Duration `default:"1s" help:"How often unpaid orders are looked for."`
 }
 
 // Events says how events about orders get to consumers.
 type Events struct {
-	Carrier  `embed:""`
-	Delivery `embed:""`
+	BrokerOptions `embed:""`
+	OutboxOptions `embed:""`
 }
 
-// Carrier chooses the broker and the consumers. A process that only consumes needs no more.
-type Carrier struct {
+// BrokerOptions choose the broker and the consumers. A process that only consumes needs no more.
+type BrokerOptions struct {
 	Broker        string   `enum:"inproc,redis,rabbitmq,kafka,rocketmq" default:"inproc" help:"What carries events to consumers: ${enum}."`
 	AMQPURL       string   `name:"amqp-url" placeholder:"amqp://USER:PASS@HOST:5672/" help:"RabbitMQ, for --broker=rabbitmq."`
 	KafkaAddrs    []string `placeholder:"HOST:9092,…" help:"Kafka, for --broker=kafka."`
 	RocketMQAddrs []string `name:"rocketmq-addrs" placeholder:"HOST:9876,…" help:"Name servers of RocketMQ, for --broker=rocketmq."`
 	Notify        bool     `help:"Log a notification of each change of an order. Costs a transaction for each."`
-	NotifyWebhook string   `placeholder:"URL" help:"Send the notifications there too."`
+	NotifyWebhook string   `placeholder:"URL" help:"Send the notifications to this URL too."`
 }
 
-// Delivery says how a shop hands events to the broker, and how long it keeps them.
-type Delivery struct {
+// OutboxOptions say how a shop hands events to the broker, and how long it keeps them.
+type OutboxOptions struct {
 	Consume       bool          `default:"true" negatable:"" help:"Run the consumers in this process too."`
 	WakeOthers    bool          `help:"Wake the relays of other instances too, by Redis publish/subscribe, after each commit."`
 	OutboxBatch   int           `default:"100" help:"Events that the relay claims and publishes together."`
@@ -115,10 +116,10 @@ type Delivery struct {
 // API says where the shop is served, and to whom.
 type API struct {
 	Listen         string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve at. Port 0 takes a free one."`
-	JWTKey         string   `name:"jwt-key" placeholder:"SECRET" help:"Key that signs tokens, at least 32 bytes. Embedded, one is made and kept in the data directory."`
+	JWTKey         string   `name:"jwt-key" placeholder:"SECRET" help:"Key that signs tokens, at least 32 bytes. In embedded mode, one is made and kept in the data directory."`
 	Guests         bool     `help:"Let anybody have a session of a new user. For demonstrations; on in embedded mode."`
-	UserRate       float64  `default:"0" help:"Most requests a second of one user; 0: no limit."`
-	AddressRate    float64  `default:"0" help:"Most requests a second from one address; 0: no limit."`
+	UserRate       float64  `default:"0" help:"Maximum number of requests of one user per second; 0: no limit."`
+	AddressRate    float64  `default:"0" help:"Maximum number of requests from one address per second; 0: no limit."`
 	TrustedProxies []string `placeholder:"CIDR,…" help:"Proxies whose X-Forwarded-For is believed. None by default."`
 	Metrics        bool     `default:"true" negatable:"" help:"Serve Prometheus metrics at /metrics."`
 }
@@ -126,15 +127,15 @@ type API struct {
 // Board says who may watch the live board.
 type Board struct {
 	Board        string `enum:"auto,public,admin,off" default:"auto" help:"Who may watch the live board at /board: ${enum}. auto: the public in embedded mode, else admins."`
-	BoardViewers int    `default:"500" help:"Most who may watch it at the same time."`
+	BoardViewers int    `default:"500" help:"Maximum number of viewers at the same time."`
 }
 
 // Log says what is logged.
 type Log struct {
-	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Lowest level that is logged: ${enum}."`
 	LogFormat string `enum:"text,json" default:"text" help:"Format of the log: ${enum}."`
 	Pprof     string `placeholder:"HOST:PORT" help:"Serve Go's profiles there. Off by default."`
-	AccessLog int    `default:"20" help:"Most requests a second that are logged one by one; -1: all."`
+	AccessLog int    `default:"20" help:"Maximum number of requests that are logged per second; -1: all."`
 }
 
 // Trace says whether requests are traced, and where traces go.
@@ -145,11 +146,11 @@ type Trace struct {
 
 // Shutdown says how the shop ends.
 type Shutdown struct {
-	DrainDelay      time.Duration `default:"0s" help:"How long to go on serving after readiness fails, so that load balancers notice: the interval of their probes."`
+	DrainDelay      time.Duration `default:"0s" help:"How long to go on serving after readiness fails, so that load balancers notice. Set it to the interval of their probes."`
 	ShutdownTimeout time.Duration `default:"20s" help:"How long a shutdown may take until it is cut short."`
 }
 
-// Validate returns an error that names the first invalid option and what to do. kong calls it.
+// Validate returns an error that names the first invalid option and what to do. kong (the flag parser) and Start call it.
 func (o *Options) Validate() error {
 	s, c := &o.Servers, &o.Commit
 	switch {
@@ -182,7 +183,7 @@ func (o *Options) Validate() error {
 	case c.ExpireEvery < 10*time.Millisecond, o.Lock.LockLease < time.Second, o.Lock.LockSession < time.Second, o.Lock.LockTimeout < time.Millisecond, o.Shutdown.ShutdownTimeout < time.Second:
 		return errors.New("--expire-every must be at least 10ms, --lock-lease, --lock-session and --shutdown-timeout 1s, --lock-timeout 1ms")
 	case o.Shutdown.DrainDelay < 0 || o.Shutdown.DrainDelay > o.Shutdown.ShutdownTimeout/2:
-		return errors.New("--drain-delay must be at most half of --shutdown-timeout: the other half is for what is in hand")
+		return errors.New("--drain-delay must be at most half of --shutdown-timeout: the other half is for requests in progress")
 	case o.Board.BoardViewers < 1:
 		return errors.New("--board-viewers must be at least 1; to have no board, say --board=off")
 	case o.API.UserRate < 0 || o.API.AddressRate < 0:
@@ -194,17 +195,17 @@ func (o *Options) Validate() error {
 // maxBatch keeps a batch well below SQLite's limit of 32,766 parameters and below a packet of MySQL.
 const maxBatch = 2000
 
-func (c *Carrier) validate(s *Servers) error {
+func (b *BrokerOptions) validate(s *Servers) error {
 	switch {
-	case c.Broker != "inproc" && s.Embedded():
-		return fmt.Errorf("--broker=%s needs --mysql-dsn: consumers elsewhere could not reach an embedded database", c.Broker)
-	case c.Broker == "redis" && len(s.RedisAddrs) == 0:
+	case b.Broker != "inproc" && s.Embedded():
+		return fmt.Errorf("--broker=%s needs --mysql-dsn: consumers elsewhere could not reach an embedded database", b.Broker)
+	case b.Broker == "redis" && len(s.RedisAddrs) == 0:
 		return errors.New("--broker=redis needs --redis-addrs")
-	case c.Broker == "rabbitmq" && c.AMQPURL == "":
+	case b.Broker == "rabbitmq" && b.AMQPURL == "":
 		return errors.New("--broker=rabbitmq needs --amqp-url")
-	case c.Broker == "kafka" && len(c.KafkaAddrs) == 0:
+	case b.Broker == "kafka" && len(b.KafkaAddrs) == 0:
 		return errors.New("--broker=kafka needs --kafka-addrs")
-	case c.Broker == "rocketmq" && len(c.RocketMQAddrs) == 0:
+	case b.Broker == "rocketmq" && len(b.RocketMQAddrs) == 0:
 		return errors.New("--broker=rocketmq needs --rocketmq-addrs")
 	}
 	return nil
@@ -212,7 +213,7 @@ func (c *Carrier) validate(s *Servers) error {
 
 func (o *Options) validateEvents() error {
 	e, s := &o.Events, &o.Servers
-	if err := e.Carrier.validate(s); err != nil {
+	if err := e.BrokerOptions.validate(s); err != nil {
 		return err
 	}
 	switch {
@@ -243,14 +244,14 @@ func (t *Trace) validate() error {
 }
 
 // groups returns the consumer groups that get events.
-func (c *Carrier) groups() []string {
-	if c.notify() {
-		return []string{pointsGroup, notificationGroup}
+func (b *BrokerOptions) groups() []string {
+	if b.notify() {
+		return []string{service.PointsConsumer, service.NotificationConsumer}
 	}
-	return []string{pointsGroup}
+	return []string{service.PointsConsumer}
 }
 
-func (c *Carrier) notify() bool { return c.Notify || c.NotifyWebhook != "" }
+func (b *BrokerOptions) notify() bool { return b.Notify || b.NotifyWebhook != "" }
 
 func (o *Options) boardAdminOnly() bool {
 	return o.Board.Board == "admin" || o.Board.Board == "auto" && !o.Servers.Embedded()

@@ -19,7 +19,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// startTraces runs before everything that is traced, so that it is closed after it.
+// startTraces runs first, so that traces are closed last.
 func (a *App) startTraces(ctx context.Context) error {
 	if a.opts.Trace.Endpoint == "" {
 		return nil

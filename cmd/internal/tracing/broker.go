@@ -11,8 +11,8 @@ import (
 	"seckill/service/outbox"
 )
 
-// Broker puts a span around publishing and handling each traced event. system is the broker's name in OpenTelemetry.
-// Closing it closes inner.
+// Broker puts a span around publishing and handling each traced event. system is the value of
+// messaging.system. Closing it closes inner.
 func (t *Tracing) Broker(inner outbox.Broker, system string) outbox.Broker {
 	if t == nil {
 		return inner
@@ -37,7 +37,7 @@ func (b tracedBroker) Publish(ctx context.Context, events []outbox.Event) []erro
 			spans = make([]trace.Span, len(events))
 			events = append([]outbox.Event(nil), events...) // the caller's events are not changed
 		}
-		spans[i] = b.start(within(context.Background(), e.TraceParent), "publish ", e, trace.SpanKindProducer)
+		spans[i] = b.start(withRemoteParent(context.Background(), e.TraceParent), "publish ", e, trace.SpanKindProducer)
 		events[i].TraceParent = traceParent(spans[i])
 	}
 	results := b.Broker.Publish(ctx, events)
@@ -55,7 +55,7 @@ func (b tracedBroker) Subscribe(ctx context.Context, group string, handle outbox
 		if e.TraceParent == "" {
 			return handle(ctx, e)
 		}
-		ctx = within(ctx, e.TraceParent)
+		ctx = withRemoteParent(ctx, e.TraceParent)
 		span := b.start(ctx, "process ", e, trace.SpanKindConsumer, semconv.MessagingConsumerGroupName(group))
 		err := handle(trace.ContextWithSpan(ctx, span), e)
 		end(span, err)

@@ -91,7 +91,7 @@ func (l tracedLease) Release(ctx context.Context) error {
 	return err
 }
 
-// Orders puts spans around the commits of traced orders.
+// Orders puts spans around placing, paying and cancelling traced orders.
 func (t *Tracing) Orders(inner service.OrderStore) service.OrderStore {
 	if t == nil {
 		return inner
@@ -140,7 +140,7 @@ func (o tracedOrders) startCommits(batch []*service.Placement) (commits []commit
 		if p.TraceParent == "" {
 			continue
 		}
-		_, span := o.tracer.Start(within(context.Background(), p.TraceParent), "commit order",
+		_, span := o.tracer.Start(withRemoteParent(context.Background(), p.TraceParent), "commit order",
 			trace.WithAttributes(attribute.String("seckill.order", p.Order.ID.String())))
 		p.TraceParent = traceParent(span)
 		commits = append(commits, commit{p, span})
@@ -158,11 +158,11 @@ func (c commit) end(batch trace.Span) {
 		outcome = service.CodePlaced
 	}
 	c.span.SetAttributes(outcomeKey.String(string(outcome)))
-	endUseCase(c.span, c.Err)
+	endOrderSpan(c.span, c.Err)
 }
 
-// endUseCase ends a span. Refusals are not failures.
-func endUseCase(span trace.Span, err error) {
+// endOrderSpan ends the span of an order. Refusals are not failures.
+func endOrderSpan(span trace.Span, err error) {
 	switch service.CodeOf(err) {
 	case service.CodeInternal, service.CodeUnavailable, service.CodeUnknown:
 		span.SetStatus(codes.Error, err.Error())
@@ -174,7 +174,7 @@ func endUseCase(span trace.Span, err error) {
 func (o tracedOrders) Pay(ctx context.Context, id idgen.ID, payment service.Payment, eventID idgen.ID) (service.Order, error) {
 	ctx, span := o.startChange(ctx, "pay order", id)
 	order, err := o.OrderStore.Pay(ctx, id, payment, eventID)
-	endUseCase(span, err)
+	endOrderSpan(span, err)
 	return order, err
 }
 
@@ -182,7 +182,7 @@ func (o tracedOrders) Pay(ctx context.Context, id idgen.ID, payment service.Paym
 func (o tracedOrders) Cancel(ctx context.Context, id idgen.ID, user service.UserID, eventID idgen.ID) (service.Order, error) {
 	ctx, span := o.startChange(ctx, "cancel order", id)
 	order, err := o.OrderStore.Cancel(ctx, id, user, eventID)
-	endUseCase(span, err)
+	endOrderSpan(span, err)
 	return order, err
 }
 

@@ -1,6 +1,6 @@
 // Package tracing records an order's way through the shop with OpenTelemetry: the request, its lock, the commit of its
-// batch, its event's way through relay and broker, and the consumers. Each part decorates one of the shop's interfaces; only
-// the composition root knows of it, and a shop without traces has none of it.
+// batch, its event's way through relay and broker, and the consumers. Most parts decorate one of the shop's interfaces;
+// Request and Log are called by the HTTP handler and the logger. Only the composition root knows of this package.
 //
 // Only a request starts a trace. All later steps continue the trace they get, and do nothing without one.
 package tracing
@@ -31,7 +31,8 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Tracing makes and sends spans. A nil *Tracing is off: its methods return what they get.
+// Tracing makes and sends spans. A nil *Tracing is off: its methods Locker, Orders and Broker return their argument. Do not
+// call Request or Close then.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	exporter *exporter
@@ -113,8 +114,8 @@ func traceParent(span trace.Span) string {
 	return carrier["traceparent"]
 }
 
-// within returns ctx as part of the trace of a traceparent, or unchanged if that is not valid.
-func within(ctx context.Context, traceParent string) context.Context {
+// withRemoteParent returns ctx as part of the trace of a traceparent, or unchanged if that is not valid.
+func withRemoteParent(ctx context.Context, traceParent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceParent})
 }
 
@@ -160,7 +161,7 @@ func newExporter(to sdktrace.SpanExporter, log *slog.Logger) *exporter {
 	return e
 }
 
-// ExportSpans sends a batch. A batch that fails is lost: the exporter below has retried as long as that makes sense.
+// ExportSpans sends a batch. A batch that fails is lost: the wrapped exporter has retried already.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if e.stopped.Err() != nil {
 		return nil

@@ -13,13 +13,13 @@ import (
 // init replaces the clock of order ids for drills. SECKILL_CLOCK_FILE names a file that says how wrong the clock is;
 // without the file the clock is right.
 func init() {
-	c := &setClock{start: time.Now(), path: os.Getenv("SECKILL_CLOCK_FILE")}
+	c := &fileClock{start: time.Now(), path: os.Getenv("SECKILL_CLOCK_FILE")}
 	idClock = c.now
 }
 
-// setClock is wrong by what the file says: "-2s" or "1h"; or "-3ms/50ms", which goes back by 3 ms every 50 ms and catches
+// fileClock is wrong by what the file says: "-2s" or "1h"; or "-3ms/50ms", which goes back by 3 ms every 50 ms and catches
 // up in between, like a clock that is corrected all the time.
-type setClock struct {
+type fileClock struct {
 	start time.Time
 	path  string
 
@@ -33,7 +33,7 @@ type setClock struct {
 const readEvery = 20 * time.Millisecond
 
 // now is an idgen.Clock.
-func (c *setClock) now() time.Time {
+func (c *fileClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	elapsed := time.Since(c.start)
@@ -48,7 +48,7 @@ func (c *setClock) now() time.Time {
 	return time.Now().Add(by)
 }
 
-func (c *setClock) readFile() {
+func (c *fileClock) readFile() {
 	text, err := os.ReadFile(c.path)
 	if err != nil {
 		c.by, c.every = 0, 0
