@@ -13,8 +13,8 @@ import (
 	"seckill/repository/repotest/dbserver"
 )
 
-// debian installs packages without starting their services: the tests start their own servers.
-func debian(packages ...string) way {
+// aptInstall installs Debian packages without starting their services: the tests start their own servers.
+func aptInstall(packages ...string) way {
 	return way{
 		command:  "apt-get install " + strings.Join(packages, " ") + " (as root)",
 		possible: func() bool { return os.Geteuid() == 0 && onPath("apt-get")() },
@@ -62,8 +62,8 @@ func pull(name string) way {
 	}
 }
 
-// goBuild builds a program of another module, and puts it where go install would. The module stays out of our go.mod.
-// go install would ask the module proxy for the latest version, too, which not every proxy knows.
+// goBuild builds a program outside of our go.mod, and puts it where go install would. `go install` also asks the module
+// proxy for the latest version, which some proxies cannot answer.
 func goBuild(module, pkg, program string) way {
 	return way{
 		command:  "go install " + strings.Replace(module, "@", strings.TrimPrefix(pkg, ".")+"@", 1),

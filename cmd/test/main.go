@@ -39,6 +39,7 @@ Variables
   SECKILL_TEST_MARIADB_DSN   a MariaDB server to use, such as root@tcp(127.0.0.1:3306)/; tests create databases on it
   SECKILL_TEST_MYSQL_DSN     the same for MySQL
   SECKILL_TEST_REDIS_ADDR    a Redis server to use, such as 127.0.0.1:6379, for tests that do not break it
+  SECKILL_TEST_REDISSON      1: run the real Redisson against the Redis lock; downloads it
   SECKILL_TEST_DATA          directory for the data of servers, on a real disk (default: below /var/tmp)
 
 Exit status
@@ -121,7 +122,8 @@ func run(ctx context.Context, o options) (leftOut []string, err error) {
 			return nil, err
 		}
 	}
-	err = command(ctx, "go", append([]string{"test", "-race", "-timeout=30m"}, o.test...)...) // for slow machines
+	const limit = "-timeout=30m" // of each package; the default of 10 minutes is too short for slow machines
+	err = command(ctx, "go", append([]string{"test", "-race", limit}, o.test...)...)
 	if o.keepServers && ctx.Err() == nil {
 		servers.print()
 		<-ctx.Done()

@@ -38,19 +38,26 @@ const prometheusImage = "prom/prometheus:v3.5.3"
 // needs lists everything that checks and tests use beside Go.
 func needs() []need {
 	return []need{
-		{"MariaDB", []check{onPath("mariadbd"), image(dbserver.MariaDBImage)}, []way{debian("mariadb-server"), pull(dbserver.MariaDBImage)}},
+		{"C compiler (race detector)", []check{onPath("gcc"), onPath("clang")}, []way{aptInstall("gcc", "libc6-dev")}},
+		// The names of databases equal those of dbserver.Engines, whatever their case; see provide.
+		{"MariaDB", []check{onPath("mariadbd"), image(dbserver.MariaDBImage)}, []way{aptInstall("mariadb-server"), pull(dbserver.MariaDBImage)}},
 		{"MySQL", []check{image(dbserver.MySQLImage)}, []way{pull(dbserver.MySQLImage)}},
-		{"Redis", []check{onPath("redis-server")}, []way{debian("redis-server")}},
-		{"ZooKeeper", []check{file("/usr/share/java/zookeeper.jar")}, []way{debian("zookeeper")}},
-		{"Java (Kafka, RocketMQ, ZooKeeper)", []check{onPath("java")}, []way{debian("default-jre-headless")}},
-		{"Maven (Kafka, RocketMQ)", []check{onPath("mvn")}, []way{debian("maven")}},
+		{"Redis", []check{onPath("redis-server")}, []way{aptInstall("redis-server")}},
+		{"ZooKeeper", []check{file("/usr/share/java/zookeeper.jar")}, []way{aptInstall("zookeeper")}},
+		{"Java (Kafka, RocketMQ, ZooKeeper)", []check{onPath("java")}, []way{aptInstall("default-jre-headless")}},
+		{"Maven (Kafka, RocketMQ)", []check{onPath("mvn")}, []way{aptInstall("maven")}},
 		{"RabbitMQ", []check{image(brokerserver.RabbitMQImage)}, []way{pull(brokerserver.RabbitMQImage)}},
 		{"Prometheus", []check{image(prometheusImage)}, []way{pull(prometheusImage)}},
-		{"Chromium (web pages)", []check{onPath("chromium"), onPath("google-chrome")}, []way{debian("chromium")}},
-		{"npm (types of the k6 scripts)", []check{onPath("npm")}, []way{debian("npm")}},
+		{"Chromium (web pages)", []check{onPath("chromium"), onPath("google-chrome")}, []way{aptInstall("chromium")}},
+		{"npm (types of the k6 scripts)", []check{onPath("npm")}, []way{aptInstall("npm")}},
 		{"k6", []check{onPath("k6"), file(goBin("k6"))}, []way{goBuild("go.k6.io/k6/v2@v2.2.0", ".", "k6")}},
 		{linter, []check{onPath(linter), file(goBin(linter))}, []way{goBuild("github.com/golangci/golangci-lint/v2@v2.15.0", "./cmd/"+linter, linter)}},
 	}
+}
+
+// installable reports whether one of the ways is possible on this machine.
+func (n need) installable() bool {
+	return slices.ContainsFunc(n.ways, func(w way) bool { return w.possible() })
 }
 
 func (n need) present() bool {
@@ -67,7 +74,7 @@ func obtain(ctx context.Context, needs []need, yes bool) (leftOut []string, err 
 	for _, n := range missing {
 		say("  %s: %s", n.name, n.commands())
 	}
-	install := mayInstall(yes)
+	install := mayInstall(missing, yes)
 	for _, n := range missing {
 		if install {
 			err := n.install(ctx)
@@ -97,9 +104,13 @@ func (n need) commands() string {
 }
 
 // mayInstall asks on a terminal. Otherwise --yes or the variable CI decides.
-func mayInstall(yes bool) bool {
+func mayInstall(missing []need, yes bool) bool {
 	if yes || os.Getenv("CI") != "" {
 		return true
+	}
+	if !slices.ContainsFunc(missing, need.installable) {
+		say("none of this can be installed here: packages need root, images need Docker")
+		return false
 	}
 	if !isatty.IsTerminal(os.Stdin.Fd()) {
 		say("nothing is installed without --yes, since there is no terminal to ask on")

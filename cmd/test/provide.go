@@ -36,6 +36,7 @@ func provide(ctx context.Context, leftOut []string) (*servers, error) {
 		s.export("SECKILL_TEST_REQUIRED", "1")
 	}
 	for _, engine := range dbserver.Engines() {
+		// needs() names databases like their engines.
 		missing := func(name string) bool { return strings.EqualFold(name, string(engine)) }
 		if os.Getenv(dbserver.Variable(engine)) == "" && slices.ContainsFunc(leftOut, missing) {
 			continue

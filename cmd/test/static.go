@@ -17,7 +17,7 @@ func static(ctx context.Context) error {
 	if err := formatted(ctx); err != nil {
 		return err
 	}
-	if err := command(ctx, "go", "vet", "./...", "./.compose"); err != nil { // ... leaves folders with a dot out
+	if err := command(ctx, "go", "vet", "./...", "./.compose"); err != nil { // ./... skips folders whose names begin with a dot
 		return err
 	}
 	for _, program := range []string{linter, goBin(linter)} {

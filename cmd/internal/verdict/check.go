@@ -26,7 +26,7 @@ const (
 // claimChecks lists these checks in the order of the report, with the invariant that each belongs to.
 var claimChecks = []Finding{
 	{ID: orderLost, Invariant: 4, Check: "every order that a client was told of exists"},
-	{ID: orderMismatch, Invariant: 4, Check: "it has the same user, voucher and request there"},
+	{ID: orderMismatch, Invariant: 4, Check: "it has the same user, voucher and request in the database"},
 	{ID: orderRefused, Invariant: 4, Check: "no order exists whose request was refused or failed"},
 	{ID: orderUnclaimed, Invariant: 4, Check: "no order exists that its buyer was not told of"},
 	{ID: outcomeUnresolved, Invariant: 4, Check: "every unknown outcome was resolved"},
@@ -77,8 +77,8 @@ func (c *Claims) check(ctx context.Context, db *repository.DB, complete bool, v 
 	if err := db.EachOrder(ctx, slices.Collect(maps.Keys(c.vouchers)), run.order); err != nil {
 		return err
 	}
-	run.lost()
-	run.requests()
+	run.addLost()
+	run.addUnresolved()
 	run.report(v)
 	return nil
 }
@@ -127,15 +127,15 @@ func (c *comparison) order(o service.Order) error {
 	return nil
 }
 
-// lost reports the claimed orders that the database does not have.
-func (c *comparison) lost() {
+// addLost adds the claimed orders that the database does not have.
+func (c *comparison) addLost() {
 	for id, o := range c.missing {
 		c.add(orderLost, "order", id, "user", o.user, "voucher", o.voucher, "request", o.key)
 	}
 }
 
-// requests reports the requests whose outcome is still unknown.
-func (c *comparison) requests() {
+// addUnresolved adds the requests whose outcome is still unknown.
+func (c *comparison) addUnresolved() {
 	for key, r := range c.Claims.requests {
 		if r.unknown {
 			c.unknown++

@@ -33,15 +33,18 @@ type requestKey struct {
 
 // request is what is known about the outcome of a request.
 type request struct {
-	voucher  idgen.ID
-	order    idgen.ID  // of the answer; 0: none
-	unknown  bool      // an answer left the outcome open
-	openTill time.Time // end of the last such answer
-	finalAt  time.Time // start of the last request with a final answer
+	voucher   idgen.ID
+	order     idgen.ID  // of the answer; 0: none
+	unknown   bool      // an answer left the outcome open
+	openUntil time.Time // end of the last such answer
+	finalAt   time.Time // start of the last request with a final answer
 }
 
-// unresolved reports whether the outcome is still unknown.
-func (r *request) unresolved() bool { return r.unknown && r.order == 0 && r.finalAt.Before(r.openTill) }
+// unresolved reports whether the outcome is still unknown. After an answer that left it open, it stays unknown until an order
+// is known, or until a final answer to a request that was sent after the last open answer ended.
+func (r *request) unresolved() bool {
+	return r.unknown && r.order == 0 && r.finalAt.Before(r.openUntil)
+}
 
 // claimedOrder is an order that an answer named.
 type claimedOrder struct {
@@ -167,8 +170,8 @@ func (r *request) answered(e *loadtest.Entry) {
 		r.finalAt = e.At
 	case e.Op == loadtest.OpPlace && class == loadtest.Unknown:
 		r.unknown = true
-		if end := e.At.Add(e.Took); end.After(r.openTill) {
-			r.openTill = end
+		if end := e.At.Add(e.Took); end.After(r.openUntil) {
+			r.openUntil = end
 		}
 	}
 }

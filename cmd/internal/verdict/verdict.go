@@ -184,7 +184,7 @@ func (v *Verdict) Summary() string {
 		v.Oversold, v.Undersold, v.Duplicates, v.Lost, v.Unresolved, conclusion)
 }
 
-// Print writes the broken checks, with all also those that hold, and the lines of Lines.
+// Print writes the broken checks and the lines of Lines. If all is set, it also writes the checks that hold.
 func (v *Verdict) Print(w io.Writer, all bool) {
 	shown := 3
 	if all {
