@@ -100,7 +100,7 @@ func BenchmarkCommitter(b *testing.B) {
 					go func() {
 						var failed error
 						for range todo {
-							if err := s.commits.commit(context.Background(), sale, &Placement{}); err != nil {
+							if err := s.commits.submit(context.Background(), sale, &Placement{}); err != nil {
 								failed = err
 							}
 						}

@@ -183,7 +183,7 @@ func TestGate_OrderCommitsDuringTheRead(t *testing.T) {
 
 // Negative control: a list whose counter is read after it claims orders that it lacks.
 func TestBuyers_IncompleteListIsNoticed(t *testing.T) {
-	found := violationsWith(t, func(f *fakeStore) OrderStore { return boastfulStore{f} }, func(*sale) {})
+	found := violationsWith(t, func(f *fakeStore) OrderStore { return boastfulStore{f} }, func(*saleState) {})
 	if found == "" {
 		t.Error("nobody noticed a list of buyers that claims orders which it lacks")
 	}

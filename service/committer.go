@@ -9,22 +9,22 @@ import (
 	"seckill/service/idgen"
 )
 
-// committer turns single orders into batches. Each sale has its own queue; the orders that arrive while one of its batches
+// committer turns single orders into batches. Each sale has its own queue: the orders that arrive while one of its batches
 // is being committed are the next batch. No order waits for a batch to fill: a single order is a batch of one.
 type committer struct {
 	cfg            Config
 	workersPerSale int           // batches of one sale at the same time
-	slots          chan struct{} // one for each transaction that may run; first come, first served
+	transactions   chan struct{} // holds one value per running transaction; first come, first served
 
-	mu      sync.Mutex // also guards the queues of all sales
-	closed  bool
-	waiting int            // orders in all queues
-	open    sync.WaitGroup // accepted orders that have no verdict yet; Add under mu, before closed
+	mu         sync.Mutex // also guards the queues of all sales
+	closed     bool
+	waiting    int            // orders in all queues
+	unanswered sync.WaitGroup // accepted orders without a result; Add under mu, before closed
 }
 
 func newCommitter(cfg Config) *committer {
-	c := &committer{cfg: cfg, workersPerSale: 1, slots: make(chan struct{}, cfg.CommitConcurrency)}
-	if cfg.BatchMax == 1 { // the classic pattern: orders wait for the row's lock, not in the queue
+	c := &committer{cfg: cfg, workersPerSale: 1, transactions: make(chan struct{}, cfg.CommitConcurrency)}
+	if cfg.BatchMax == 1 { // one transaction per order: orders wait for the row's lock, not in the queue
 		c.workersPerSale = cfg.CommitConcurrency
 	}
 	return c
@@ -36,9 +36,9 @@ type saleQueue struct {
 	workers int
 }
 
-// commit waits for the verdict of the placement and returns it. If ctx ends first, a placement that is still in the
+// submit adds the placement to the next batch, waits for its result and returns it. If ctx ends first, a placement that is still in the
 // queue is withdrawn; for one that is in a batch the error is ErrUnknown, and the caller must not touch it any more.
-func (c *committer) commit(ctx context.Context, sale *sale, p *Placement) error {
+func (c *committer) submit(ctx context.Context, sale *saleState, p *Placement) error {
 	if ctx.Err() != nil {
 		return Unavailable(context.Cause(ctx))
 	}
@@ -53,7 +53,7 @@ func (c *committer) commit(ctx context.Context, sale *sale, p *Placement) error 
 	if c.withdraw(&sale.queue, p) {
 		return Unavailable(context.Cause(ctx))
 	}
-	select { // the verdict may have come at the same moment
+	select { // the result may have come at the same moment
 	case <-p.done:
 		return p.Err
 	default:
@@ -61,9 +61,9 @@ func (c *committer) commit(ctx context.Context, sale *sale, p *Placement) error 
 	}
 }
 
-// enqueue adds a placement to its sale's queue and starts a worker if none is free, unless the committer is closed or
-// too many orders wait.
-func (c *committer) enqueue(sale *sale, p *Placement) error {
+// enqueue adds a placement to its sale's queue and starts a worker unless workersPerSale already run. It refuses the
+// placement if the committer is closed or too many orders wait.
+func (c *committer) enqueue(sale *saleState, p *Placement) error {
 	p.done = make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *committer) enqueue(sale *sale, p *Placement) error {
 	case c.waiting >= c.cfg.QueueMax:
 		return ErrBusy
 	}
-	c.open.Add(1)
+	c.unanswered.Add(1)
 	c.addWaiting(1)
 	q := &sale.queue
 	q.orders = append(q.orders, p)
@@ -100,19 +100,19 @@ func (c *committer) withdraw(q *saleQueue, p *Placement) bool {
 	}
 	q.orders = slices.Delete(q.orders, i, i+1)
 	c.addWaiting(-1)
-	c.open.Done()
+	c.unanswered.Done()
 	return true
 }
 
 // work commits batches until the sale's queue is empty.
-func (c *committer) work(sale *sale) {
+func (c *committer) work(sale *saleState) {
 	for {
-		c.slots <- struct{}{} // first the slot, then the batch: orders that arrive meanwhile are in it
+		c.transactions <- struct{}{} // before the batch is taken: orders that arrive meanwhile are in it
 		batch := c.take(&sale.queue)
 		if len(batch) > 0 {
-			c.run(sale, batch)
+			c.commitBatch(sale, batch)
 		}
-		<-c.slots
+		<-c.transactions
 		if len(batch) == 0 {
 			return
 		}
@@ -134,13 +134,13 @@ func (c *committer) take(q *saleQueue) []*Placement {
 	return batch
 }
 
-// run commits one batch and hands out its verdicts.
-func (c *committer) run(sale *sale, batch []*Placement) {
+// commitBatch commits one batch and hands out its results.
+func (c *committer) commitBatch(sale *saleState, batch []*Placement) {
 	start := time.Now()
 	c.place(sale.id, batch)
 	c.cfg.Observer.Committed(len(batch), time.Since(start))
 
-	sale.learn(batch)
+	sale.noteResults(batch)
 	wrote := false
 	for _, p := range batch {
 		wrote = wrote || p.Err == nil && !p.Replayed
@@ -149,12 +149,12 @@ func (c *committer) run(sale *sale, batch []*Placement) {
 	if wrote {
 		c.cfg.WakeRelay()
 	}
-	c.open.Add(-len(batch))
+	c.unanswered.Add(-len(batch))
 }
 
 // place calls the store, with its own context: a caller that leaves does not stop the others.
 //
-// If the store panics, it is not known what it did, so the verdict is unknown. Other sales go on.
+// If the store panics, it is not known what it did, so the result is ErrUnknown. Other sales go on.
 func (c *committer) place(voucherID idgen.ID, batch []*Placement) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CommitTimeout)
 	defer cancel()
@@ -171,14 +171,14 @@ func (c *committer) place(voucherID idgen.ID, batch []*Placement) {
 	}
 }
 
-// close refuses new orders and waits until all accepted ones have their verdict, or ctx ends.
+// close refuses new orders and waits until all accepted ones have their result, or ctx ends.
 func (c *committer) close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
-		c.open.Wait()
+		c.unanswered.Wait()
 		close(idle)
 	}()
 	select {

@@ -55,7 +55,7 @@ func (s *Shop) queued(id idgen.ID) []*Placement {
 	}
 	s.commits.mu.Lock()
 	defer s.commits.mu.Unlock()
-	return slices.Clone(found.(*sale).queue.orders)
+	return slices.Clone(found.(*saleState).queue.orders)
 }
 
 func TestCommitter_WithdrawnOrderNeverReachesTheStore(t *testing.T) {
@@ -99,7 +99,7 @@ func TestCommitter_EndedContextIsNotQueued(t *testing.T) {
 	wantNoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantCode(t, s.commits.commit(ctx, sale, &Placement{}), CodeUnavailable)
+	wantCode(t, s.commits.submit(ctx, sale, &Placement{}), CodeUnavailable)
 	if seen.mostTold != 0 || store.commits.Load() != 0 {
 		t.Errorf("%d were waiting, %d batches", seen.mostTold, store.commits.Load())
 	}
@@ -126,7 +126,7 @@ func TestCommitter_QueueKeepsNoWithdrawnOrders(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		p := &Placement{}
 		done := make(chan error, 1)
-		wg.Go(func() { done <- s.commits.commit(ctx, sale, p) })
+		wg.Go(func() { done <- s.commits.submit(ctx, sale, p) })
 		for len(s.queued(voucherID)) == 0 {
 			runtime.Gosched()
 		}

@@ -9,7 +9,8 @@ import (
 // Code identifies a refusal. Codes are part of the API and never change.
 type Code string
 
-// The refusals of the shop. handler/openapi.yaml documents them for clients.
+// The refusals of the shop. handler/openapi.yaml documents them for clients. A new refusal of PlaceOrder also belongs in
+// orderOutcomes of cmd/internal/app/metrics.go; until then the metric counts it as internal.
 const (
 	CodeInvalid        Code = "invalid"               // a value is out of range; Field names it
 	CodeNotFound       Code = "not-found"             // no such voucher or order, or another user's

@@ -165,7 +165,7 @@ func openShop(t testing.TB, store *fakeStore, set ...func(*Config)) *Shop {
 			t.Error(err)
 		}
 		s.sales.Range(func(_, found any) bool {
-			for end := time.Now().Add(time.Minute); found.(*sale).soldOut.busy(); time.Sleep(readPace) {
+			for end := time.Now().Add(time.Minute); found.(*saleState).soldOut.busy(); time.Sleep(readPace) {
 				if time.Now().After(end) {
 					t.Fatal("a read of the gate does not end")
 				}

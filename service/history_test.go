@@ -219,7 +219,7 @@ func TestShop_RandomHistories(t *testing.T) {
 }
 
 // violationsWith runs histories with a defect until one of them shows a violation, and returns it.
-func violationsWith(t *testing.T, orders func(*fakeStore) OrderStore, plant func(*sale)) (found string) {
+func violationsWith(t *testing.T, orders func(*fakeStore) OrderStore, plant func(*saleState)) (found string) {
 	for seed := range uint64(400) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(t, seed, orders)

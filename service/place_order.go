@@ -21,9 +21,9 @@ type PlaceRequest struct {
 // PlaceOrder places one order, or returns the order that an earlier request with the same id placed; replayed is true
 // then. When it returns an order, that order is durable.
 //
-// It blocks for the commit, for at most Config.CommitTimeout, or until ctx ends. If ctx ends before the order was sent to
-// the database, nothing was done; after that, the error is ErrUnknown, and repeating the request resolves it. Refusals are
-// *Error.
+// It blocks until the order has a result or ctx ends; Config.CommitTimeout bounds the batch, not the wait in the queue. If
+// ctx ends before the order was sent to the database, nothing was done; after that, the error is ErrUnknown, and repeating
+// the request resolves it. Refusals are *Error.
 func (s *Shop) PlaceOrder(ctx context.Context, req PlaceRequest) (order Order, replayed bool, err error) {
 	start := time.Now()
 	order, replayed, err = s.placeOrder(ctx, req)
@@ -75,12 +75,12 @@ func (s *Shop) placeOrder(ctx context.Context, req PlaceRequest) (order Order, r
 
 	// 5. The commit, in one transaction with the other orders that wait for this voucher. It stores the order and its event
 	//    and takes the unit, or does nothing.
-	if err := s.commits.commit(ctx, sale, p); err != nil {
+	if err := s.commits.submit(ctx, sale, p); err != nil {
 		return Order{}, false, withRequestID(err, requestID)
 	}
 
 	// 6. The deferred Release frees the lock after the commit. Only a caller whose ctx ended frees it earlier: a repeated
-	//    request then waits behind the commit, and finds its order.
+	//    request then joins the queue after this order, and finds it.
 	return p.Order, p.Replayed, nil
 }
 

@@ -10,9 +10,9 @@ import (
 	"seckill/service/idgen"
 )
 
-// sale is what one instance knows about one voucher: a cached copy, whether it was sold out, and the orders that wait for
+// saleState is what one instance knows about one voucher: a cached copy, whether it was sold out, and the orders that wait for
 // a commit.
-type sale struct {
+type saleState struct {
 	id       idgen.ID
 	vouchers VoucherStore
 	orders   OrderStore
@@ -33,20 +33,21 @@ type cachedVoucher struct {
 	readAt time.Time
 }
 
-// now estimates the database's clock by this machine's monotonic one, so that all instances open the sale at the same
-// time, whatever their zone and clock. The estimate is ahead by at most the time of the read, and never behind: a gate
-// that opens early asks the guard, one that opens late would refuse buyers.
+// now estimates the database's clock: its time at the read, plus the monotonic time since the read began. So all instances
+// open the sale at the same time, whatever their zone and clock. The estimate is never behind, and ahead by at most the
+// duration of the read. A gate that opens early is harmless, because the database refuses the order; a gate that opens
+// late would refuse buyers of an open sale.
 func (c *cachedVoucher) now() time.Time { return c.ServerTime.Add(time.Since(c.readAt)) }
 
-func newSale(s *Shop, id idgen.ID) *sale {
-	sale := &sale{id: id, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
+func newSaleState(s *Shop, id idgen.ID) *saleState {
+	sale := &saleState{id: id, vouchers: s.cfg.Vouchers, orders: s.cfg.Orders, ttl: s.cfg.VoucherTTL}
 	sale.soldOut.read = sale.readStock
 	sale.remove = func() { s.sales.CompareAndDelete(id, sale) }
 	return sale
 }
 
 // voucher returns a copy that is at most ttl old. Concurrent misses share one read, and its error.
-func (s *sale) voucher(ctx context.Context) (*cachedVoucher, error) {
+func (s *saleState) voucher(ctx context.Context) (*cachedVoucher, error) {
 	if c := s.cached.Load(); c != nil && time.Since(c.readAt) < s.ttl {
 		return c, nil
 	}
@@ -62,7 +63,7 @@ func (s *sale) voucher(ctx context.Context) (*cachedVoucher, error) {
 }
 
 // read reads the voucher. It does not cache it if the voucher was changed meanwhile: what it read may be older.
-func (s *sale) read(r *sharedRead[*cachedVoucher]) {
+func (s *saleState) read(r *sharedRead[*cachedVoucher]) {
 	r.run(func() (*cachedVoucher, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
@@ -83,7 +84,7 @@ func (s *sale) read(r *sharedRead[*cachedVoucher]) {
 }
 
 // forget empties the cache after this instance changed the voucher.
-func (s *sale) forget() {
+func (s *saleState) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cached.Store(nil)
@@ -92,7 +93,7 @@ func (s *sale) forget() {
 
 // gate answers a request that needs no transaction: before the start, after the end, and when the voucher is sold out.
 // If the request was placed before, it returns its order, with replayed. Otherwise, without an error, the request goes on.
-func (s *sale) gate(ctx context.Context, v *cachedVoucher, req PlaceRequest) (order Order, replayed bool, err error) {
+func (s *saleState) gate(ctx context.Context, v *cachedVoucher, req PlaceRequest) (order Order, replayed bool, err error) {
 	now := v.now()
 	if now.Before(v.StartsAt) {
 		current := v.Voucher
@@ -134,8 +135,8 @@ func MatchRequest(existing *Order, requestID string, voucherID idgen.ID) error {
 	return nil
 }
 
-// learn updates the gate with the verdicts of a batch.
-func (s *sale) learn(batch []*Placement) {
+// noteResults updates the gate with the results of a batch.
+func (s *saleState) noteResults(batch []*Placement) {
 	for _, p := range batch {
 		switch {
 		case p.Err == nil && !p.Replayed:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func openSale(t testing.TB, s *Shop) *sale {
+func openSale(t testing.TB, s *Shop) *saleState {
 	t.Helper()
 	sale, _, err := s.sale(t.Context(), voucherID)
 	wantNoError(t, err)

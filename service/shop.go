@@ -26,8 +26,8 @@ type Config struct {
 	// LockScope is what the lock before the database excludes. Default: LockUser.
 	LockScope LockScope
 
-	// BatchMax bounds the orders of one transaction. 1 is the classic pattern: one transaction for each order, in
-	// parallel. Default 256.
+	// BatchMax bounds the orders of one transaction. With 1, each order has its own transaction, and
+	// the transactions run in parallel. Default 256.
 	BatchMax int
 	// CommitConcurrency bounds the transactions that place orders at the same time, over all vouchers. Default 16.
 	CommitConcurrency int
@@ -107,7 +107,7 @@ func orDefault[T int | time.Duration](v, def T) T {
 type Shop struct {
 	cfg     Config
 	commits *committer
-	sales   sync.Map // idgen.ID → *sale
+	sales   sync.Map // idgen.ID → *saleState
 }
 
 // New returns a shop. It starts no goroutine until an order arrives, and does not close what cfg contains.
@@ -118,18 +118,18 @@ func New(cfg Config) *Shop {
 	return s
 }
 
-// Close refuses new orders with ErrUnavailable and waits until all accepted ones have their verdict, or ctx ends.
+// Close refuses new orders with ErrUnavailable and waits until all accepted ones have their result, or ctx ends.
 func (s *Shop) Close(ctx context.Context) error { return s.commits.close(ctx) }
 
 // sale returns what this instance knows of a voucher, and a copy of the voucher that is at most Config.VoucherTTL old.
 // Concurrent requests share one read. A voucher that cannot be read leaves no entry, so requests with invented ids do not
 // fill the map.
-func (s *Shop) sale(ctx context.Context, id idgen.ID) (*sale, *cachedVoucher, error) {
+func (s *Shop) sale(ctx context.Context, id idgen.ID) (*saleState, *cachedVoucher, error) {
 	found, ok := s.sales.Load(id)
 	if !ok {
-		found, _ = s.sales.LoadOrStore(id, newSale(s, id))
+		found, _ = s.sales.LoadOrStore(id, newSaleState(s, id))
 	}
-	sale := found.(*sale)
+	sale := found.(*saleState)
 	voucher, err := sale.voucher(ctx)
 	return sale, voucher, err
 }

@@ -12,7 +12,7 @@ import (
 //
 // A refusal rests on a read of the stock row that began after the request arrived. Requests share these reads: all that
 // arrive during one wait for the next. So no refusal is stale, each instance sells a returned unit at once, and the
-// database serves at most about 3,000 small reads a second for each instance, instead of one for each request.
+// database serves at most about 3,000 small reads per second for each voucher and instance, instead of one per request.
 //
 // A user who has an order must not hear "sold out" when the request is repeated. So the gate keeps the voucher's buyers,
 // and knows by the counter of placed orders whether that list is complete.
@@ -26,8 +26,8 @@ type soldOutGate struct {
 	known   *buyers // nil until needed
 
 	// Only read uses these; it never runs twice at the same time.
-	listedAt   time.Time     // when the list of buyers was last read
-	listingFor time.Duration // how long that took
+	listedAt time.Time     // when the list of buyers was last read
+	listTook time.Duration // how long that took
 }
 
 // readPace is the least time between the starts of two reads of one gate: it bounds the load of the database.
@@ -114,12 +114,13 @@ func (g *soldOutGate) addBuyer(user UserID) {
 	}
 }
 
-// worthListing reports whether the list of buyers should be read again. It bounds the share of time that long lists take
-// while single units come back and other instances sell them. Until then each request looks for its own order.
-func (g *soldOutGate) worthListing() bool { return time.Since(g.listedAt) >= 10*g.listingFor }
+// worthListing reports whether the list of buyers should be read again now. Reading lists takes less than a tenth of the
+// time, also while single units come back and other instances sell them. Without a list, each request looks for its own
+// order.
+func (g *soldOutGate) worthListing() bool { return time.Since(g.listedAt) >= 10*g.listTook }
 
 // readStock reads the stock row, and the list of buyers if refusals need it and the known list is not complete.
-func (s *sale) readStock(known *buyers) (*stockView, error) {
+func (s *saleState) readStock(known *buyers) (*stockView, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	covered := known.covered() // before the read: these orders were committed before it
@@ -140,10 +141,10 @@ func (s *sale) readStock(known *buyers) (*stockView, error) {
 
 // list reads the buyers. The list is complete as of a moment after the call, so also for a view that was read before it.
 // If the read fails, list returns nil, and the view is valid without it.
-func (s *sale) list(ctx context.Context) *buyers {
+func (s *saleState) list(ctx context.Context) *buyers {
 	start := time.Now()
 	users, placed, err := s.orders.Buyers(ctx, s.id)
-	s.soldOut.listedAt, s.soldOut.listingFor = time.Now(), time.Since(start)
+	s.soldOut.listedAt, s.soldOut.listTook = time.Now(), time.Since(start)
 	if err != nil {
 		return nil
 	}
@@ -169,8 +170,9 @@ func (b *buyers) has(user UserID) bool {
 	return found
 }
 
-// add counts an order only if its user was not in the set: counting twice an order that the read covered would hide an
-// order that the set lacks. So the count may be too low, which costs a read but is safe.
+// add counts an order only if its user was not in the set: if an order were counted twice, placed could equal
+// Terms.Placed while a buyer is missing, and that buyer would get "sold out". A count that is too low costs a read, and is
+// safe.
 func (b *buyers) add(user UserID) {
 	if b.has(user) {
 		return

@@ -102,7 +102,7 @@ func TestGate_RefusalIsNotOlderThanItsRequest(t *testing.T) {
 
 // Negative control: a gate that answers from an older read is noticed by the histories.
 func TestGate_StaleRefusalsAreNoticed(t *testing.T) {
-	found := violationsWith(t, honest, func(s *sale) {
+	found := violationsWith(t, honest, func(s *saleState) {
 		var mu sync.Mutex
 		var kept *stockView
 		var read time.Time

@@ -7,7 +7,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// Placement is one order on its way into the database, and afterwards its verdict.
+// Placement is one order on its way into the database, and afterwards its result.
 type Placement struct {
 	// In: ID, VoucherID, UserID, RequestID, PriceCents. Out: the order as it is stored.
 	Order       Order
@@ -17,12 +17,12 @@ type Placement struct {
 	// Slot is the order's place among its user's live orders of the voucher, from 0. The store chooses it.
 	Slot int
 
-	// Err is the verdict: nil if the order is stored, else an *Error.
+	// Err is the result: nil if the order is stored, else an *Error.
 	Err error
 	// Replayed: the order was placed before, by a request with the same RequestID.
 	Replayed bool
 
-	done chan struct{} // closed when the verdict is there
+	done chan struct{} // closed when the result is set
 }
 
 // OrderStore stores orders. It is the guard: its conditions decide, whatever the checks before it said.
@@ -30,8 +30,8 @@ type Placement struct {
 // Methods return *Error for refusals: ErrNotFound, ErrUnavailable (nothing was done), ErrUnknown (a commit was sent, and
 // ctx ended before its outcome was known), and those named below.
 type OrderStore interface {
-	// Place commits a batch of orders of one voucher in as few transactions as possible, and sets the verdict of each.
-	// Earlier orders of the batch get the units first. All verdicts are durable when it returns.
+	// Place commits a batch of orders of one voucher in as few transactions as possible, and sets the result of each.
+	// Earlier orders of the batch get the units first. All results are durable when it returns.
 	Place(ctx context.Context, voucherID idgen.ID, batch []*Placement)
 
 	// ExistingOrder finds the order that answers a request without placing one: the order with this request id, or else,

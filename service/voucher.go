@@ -16,8 +16,8 @@ const (
 	MaxPayWithin  = 7 * 24 * time.Hour
 )
 
-// Terms are the conditions of the guard. They are in one row with the stock, and every placed order satisfied all of them
-// at its CreatedAt.
+// Terms is the stock row of a voucher: the conditions of the guard, and the counters Stock and Placed, which the guard
+// changes in the same statement. Every placed order satisfied the conditions at its CreatedAt.
 type Terms struct {
 	Total     int64     // units ever put on sale
 	Stock     int64     // units left

@@ -66,7 +66,7 @@ func (s *Shop) changeVoucher(ctx context.Context, id idgen.ID, change func() err
 		return Voucher{}, err
 	}
 	if found, ok := s.sales.Load(id); ok {
-		found.(*sale).forget()
+		found.(*saleState).forget()
 	}
 	return s.cfg.Vouchers.Voucher(ctx, id)
 }

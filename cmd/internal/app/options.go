@@ -75,7 +75,7 @@ type IDs struct {
 
 // Commit says how orders are written to the database.
 type Commit struct {
-	CommitBatchMax    int           `default:"256" help:"Maximum number of orders in one transaction. 1 is the classic pattern, for comparison."`
+	CommitBatchMax    int           `default:"256" help:"Maximum number of orders in one transaction. With 1, each order has its own transaction, for comparison."`
 	CommitConcurrency int           `default:"16" help:"Maximum number of transactions that place orders at the same time."`
 	CommitTimeout     time.Duration `default:"10s" help:"How long a commit may take, until its orders are answered with outcome-unknown."`
 	QueueMax          int           `default:"20000" help:"Maximum number of orders that wait for a commit; more are refused with 503."`
