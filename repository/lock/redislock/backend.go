@@ -15,28 +15,28 @@ import (
 
 // backend takes locks in Redis.
 type backend struct {
-	opts       Options
-	batcher    *batcher
-	subscriber *subscriber
-	fences     *fences
-	sharded    string // "1" in a cluster, else "0"
+	opts           Options
+	batcher        *batcher
+	subscriber     *subscriber
+	fences         *fences
+	publishToShard string // "1" in a cluster, else "0"
 
-	process string        // the part of the owners' names that all owners of this process share
-	owners  atomic.Uint64 // number of owners
+	process   string        // the part of the owners' names that all owners of this process share
+	lastOwner atomic.Uint64 // the number of the last owner
 }
 
 func newBackend(client redis.UniversalClient, opts Options) *backend {
 	_, cluster := client.(*redis.ClusterClient)
 	b := &backend{
-		opts:       opts,
-		batcher:    newBatcher(client),
-		subscriber: newSubscriber(client),
-		fences:     &fences{cluster: cluster},
-		sharded:    "0",
-		process:    uuid.NewV4().String() + ":",
+		opts:           opts,
+		batcher:        newBatcher(client),
+		subscriber:     newSubscriber(client),
+		fences:         &fences{cluster: cluster},
+		publishToShard: "0",
+		process:        uuid.NewV4().String() + ":",
 	}
 	if cluster {
-		b.sharded = "1"
+		b.publishToShard = "1"
 	}
 	return b
 }
@@ -91,7 +91,7 @@ type grant struct {
 }
 
 func (b *backend) newGrant(h *lockcore.Hold) *grant {
-	g := &grant{backend: b, key: h.Key, lease: b.opts.Lease, owner: b.process + strconv.FormatUint(b.owners.Add(1), 10)}
+	g := &grant{backend: b, key: h.Key, lease: b.opts.Lease, owner: b.process + strconv.FormatUint(b.lastOwner.Add(1), 10)}
 	if explicit := h.Settings.Lease; explicit > 0 {
 		g.lease = max(time.Millisecond, (explicit + time.Millisecond - 1).Truncate(time.Millisecond))
 	}
@@ -134,7 +134,7 @@ func (g *grant) SetDepth(ctx context.Context, depth int, deadline time.Time) err
 
 // update sets the depth and the lease of a lock that the owner still holds. Zero keeps a value as it is.
 func (g *grant) update(ctx context.Context, deadline time.Time, depth int, lease time.Duration) error {
-	r, err := g.backend.run(ctx, deadline, renewScript, []string{g.key}, g.owner, depth, lease.Milliseconds())
+	r, err := g.backend.run(ctx, deadline, updateScript, []string{g.key}, g.owner, depth, lease.Milliseconds())
 	if err == nil && r.value == 0 {
 		return lock.ErrLost
 	}
@@ -145,7 +145,7 @@ func (g *grant) update(ctx context.Context, deadline time.Time, depth int, lease
 func (g *grant) Release() error {
 	b := g.backend
 	deadline := time.Now().Add(b.opts.Timeout)
-	r, err := b.run(context.Background(), deadline, releaseScript, []string{g.key}, g.owner, channel(g.key), b.sharded)
+	r, err := b.run(context.Background(), deadline, releaseScript, []string{g.key}, g.owner, channel(g.key), b.publishToShard)
 	if err == nil && r.value == 0 && !r.uncertain { // else the attempt whose reply was lost has released it
 		return lock.ErrLost
 	}

@@ -18,13 +18,13 @@ import (
 var (
 	//go:embed acquire.lua
 	acquireSource string
-	//go:embed renew.lua
-	renewSource string
+	//go:embed update.lua
+	updateSource string
 	//go:embed release.lua
 	releaseSource string
 
 	acquireScript = redis.NewScript(acquireSource)
-	renewScript   = redis.NewScript(renewSource)
+	updateScript  = redis.NewScript(updateSource)
 	releaseScript = redis.NewScript(releaseSource)
 )
 
@@ -112,13 +112,13 @@ func (b *batcher) work() {
 func (b *batcher) send(batch []*scriptCall) {
 	ctx := context.Background()
 	if len(batch) == 1 {
-		batch[0].finish(batch[0].start(ctx, b.client))
+		batch[0].finish(batch[0].addTo(ctx, b.client))
 		return
 	}
 	pipeline := b.client.Pipeline()
 	replies := make([]*redis.Cmd, len(batch))
 	for i, call := range batch {
-		replies[i] = call.start(ctx, pipeline)
+		replies[i] = call.addTo(ctx, pipeline)
 	}
 	_, _ = pipeline.Exec(ctx) // the error is in each reply
 	for i, call := range batch {
@@ -126,7 +126,7 @@ func (b *batcher) send(batch []*scriptCall) {
 	}
 }
 
-func (c *scriptCall) start(ctx context.Context, to redis.Scripter) *redis.Cmd {
+func (c *scriptCall) addTo(ctx context.Context, to redis.Scripter) *redis.Cmd {
 	if c.load {
 		return c.script.Eval(ctx, to, c.keys, c.args...)
 	}

@@ -25,12 +25,12 @@ func BenchmarkTransport(b *testing.B) {
 	}
 	defer auto.Close()
 	batcher := newBatcher(client)
-	if err := renewScript.Load(b.Context(), client).Err(); err != nil {
+	if err := updateScript.Load(b.Context(), client).Err(); err != nil {
 		b.Fatal(err)
 	}
 	ctx, keys, args := context.Background(), []string{"key"}, []any{"owner", 0, 0}
 	direct := func(c redis.Scripter) func() error {
-		return func() error { return renewScript.EvalSha(ctx, c, keys, args...).Err() }
+		return func() error { return updateScript.EvalSha(ctx, c, keys, args...).Err() }
 	}
 	for _, way := range []struct {
 		name string
@@ -39,7 +39,7 @@ func BenchmarkTransport(b *testing.B) {
 		{"round-trips", direct(client)},
 		{"AutoPipeline", direct(auto)},
 		{"batcher", func() error {
-			_, err := batcher.do(ctx, &scriptCall{script: renewScript, keys: keys, args: args}, time.Now().Add(time.Second))
+			_, err := batcher.do(ctx, &scriptCall{script: updateScript, keys: keys, args: args}, time.Now().Add(time.Second))
 			return err
 		}},
 	} {

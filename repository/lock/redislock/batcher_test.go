@@ -37,7 +37,7 @@ func acquireCall(key, owner string) *scriptCall {
 }
 
 func renewCall(key, owner string, depth, lease int) *scriptCall {
-	return newCall(renewScript, []string{key}, owner, depth, lease)
+	return newCall(updateScript, []string{key}, owner, depth, lease)
 }
 
 func releaseCall(key, owner string) *scriptCall {

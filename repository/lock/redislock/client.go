@@ -24,7 +24,7 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// NewClient returns a client for locks; the caller closes it. It does not connect yet, so that a program can start while
+// NewClient returns a client of Redis; the caller closes it. It does not connect yet, so that a program can start while
 // Redis is away.
 //
 // The client never repeats a command: a repetition that the Locker does not know of could arrive after the lock was
@@ -50,7 +50,7 @@ func NewClient(c Config) (redis.UniversalClient, error) {
 		DB:            c.DB,
 		TLSConfig:     c.TLS,
 		IsClusterMode: c.Cluster,
-		ClientName:    "seckill-lock",
+		ClientName:    "seckill",
 
 		MaxRetries:    -1,
 		DialerRetries: 1,

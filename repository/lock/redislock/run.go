@@ -55,7 +55,7 @@ func waitToRepeat(ctx context.Context, attempt int, deadline time.Time, cause er
 		return err
 	}
 	wait := time.Duration(attempt) * 20 * time.Millisecond
-	if attempt > 0 && isRefused(cause) || time.Until(deadline) <= wait {
+	if attempt > 0 && dialFailed(cause) || time.Until(deadline) <= wait {
 		return fmt.Errorf("%w: %w", lock.ErrUnavailable, cause)
 	}
 	select {
@@ -82,13 +82,13 @@ func isPermanent(err error) bool {
 	return false
 }
 
-// isRefused reports whether no connection could be made.
-func isRefused(err error) bool {
+// dialFailed reports whether no connection could be made.
+func dialFailed(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
 // neverSent reports whether err means that the command did not leave this process.
 func neverSent(err error) bool {
-	return isRefused(err) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed)
+	return dialFailed(err) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrClosed)
 }

@@ -15,8 +15,8 @@ type subscriber struct {
 
 	mu            sync.Mutex
 	subscriptions map[string]*subscription // by channel
-	connected     bool
-	changed       chan struct{} // has room for one: there are subscriptions to request
+	started       bool                     // the two goroutines run
+	changed       chan struct{}            // has room for one: there are subscriptions to request
 
 	ctx        context.Context // ends with close
 	cancel     context.CancelFunc
@@ -28,8 +28,8 @@ type subscription struct {
 	wake      chan struct{} // has room for one: a lock was released, or the subscription was confirmed
 	requested bool
 	confirmed bool
-	used      bool
-	unused    time.Time // since when it is not used
+	inUse     bool
+	idleSince time.Time // when its last use ended
 }
 
 // linger is how long a subscription outlives its last use: the next waiter for the same lock often comes soon.
@@ -52,9 +52,9 @@ func (s *subscriber) subscribe(channel string) *subscription {
 	} else if sub.confirmed {
 		notify(sub.wake)
 	}
-	sub.used = true
-	if !s.connected && s.ctx.Err() == nil {
-		s.connected = true
+	sub.inUse = true
+	if !s.started && s.ctx.Err() == nil {
+		s.started = true
 		connection := s.client.Subscribe(s.ctx)
 		s.background.Go(func() { s.receive(connection) })
 		s.background.Go(func() { s.request(connection) })
@@ -69,7 +69,7 @@ func (s *subscriber) unsubscribe(sub *subscription) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sub.used, sub.unused = false, time.Now()
+	sub.inUse, sub.idleSince = false, time.Now()
 }
 
 // request sends the changes of subscriptions. It has a goroutine of its own, because sending blocks while Redis is away.
@@ -104,7 +104,7 @@ func (s *subscriber) changes() (start, end []string) {
 		case !sub.requested:
 			sub.requested = true
 			start = append(start, channel)
-		case !sub.used && time.Since(sub.unused) > linger:
+		case !sub.inUse && time.Since(sub.idleSince) > linger:
 			delete(s.subscriptions, channel)
 			end = append(end, channel)
 		}

@@ -45,9 +45,9 @@ func runSuite(t *testing.T, addr string) {
 				t.Fatalf("deleted %d keys, %v", n, err)
 			}
 		},
-		Tokens:        true,
-		Explicit:      true,
-		FairToWaiters: true,
+		Tokens:           true,
+		HonoursWithLease: true,
+		FairToWaiters:    true,
 	})
 }
 

@@ -37,8 +37,8 @@ func TestLocker_Suite(t *testing.T) {
 				}
 			}
 		},
-		Explicit:      true,
-		FairToWaiters: true,
+		HonoursWithLease: true,
+		FairToWaiters:    true,
 	})
 }
 

@@ -51,11 +51,11 @@ func TestLocker_Suite(t *testing.T) {
 			}
 			return append(children, "the node itself")
 		},
-		Wipe:           func(t *testing.T, key string) { wipe(t, look, "/seckill/locks/"+key) },
-		Tokens:         true,
-		Explicit:       true,
-		FairToWaiters:  true,
-		FairToEveryone: true,
+		Wipe:             func(t *testing.T, key string) { wipe(t, look, "/seckill/locks/"+key) },
+		Tokens:           true,
+		HonoursWithLease: true,
+		FairToWaiters:    true,
+		FairToEveryone:   true,
 	})
 }
 

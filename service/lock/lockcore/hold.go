@@ -11,8 +11,13 @@ import (
 	"seckill/service/lock"
 )
 
-// Hold is one lock that this process wants or holds. Several leases can share it, by re-entry. A Hold must not refer to
-// its leases: the garbage collector reports forgotten leases, and finds only what nothing refers to.
+// Hold is one lock that this process wants or holds. Several leases can share it, by re-entry:
+//
+//	caller → lease ─┐
+//	caller → lease ─┴→ Hold → Grant (the lock on the servers)
+//
+// A Hold must not refer to its leases: the garbage collector reports forgotten leases, and finds only what nothing refers
+// to.
 type Hold struct {
 	Key      string
 	Settings lock.Settings // Timeout is always set
@@ -31,7 +36,7 @@ type Hold struct {
 	depth int
 }
 
-// The states of a Hold.
+// The states of a Hold. It begins wanted, becomes held, and ends released or lost.
 const (
 	wanted int32 = iota
 	held
@@ -71,7 +76,7 @@ func (h *Hold) start(ctx context.Context, grant Grant, outer *lease) (lock.Lease
 func (h *Hold) markHeld() error {
 	h.core.mu.Lock()
 	defer h.core.mu.Unlock()
-	if h.core.shut {
+	if h.core.isClosed() {
 		return lock.ErrClosed
 	}
 	h.renewTimer = time.AfterFunc(time.Hour, h.renewOrExpire) // MarkLost needs it; its time is set below
@@ -86,8 +91,8 @@ func (h *Hold) markHeld() error {
 
 func (h *Hold) is(state int32) bool { return h.state.Load() == state }
 
-// expired reports whether the lock can no longer be trusted by this process's clock. It marks such a lock as lost.
-func (h *Hold) expired() bool {
+// checkExpiry reports whether the lock can no longer be trusted by this process's clock, and marks such a lock as lost.
+func (h *Hold) checkExpiry() bool {
 	if time.Now().Before(*h.validUntil.Load()) {
 		return false
 	}
@@ -136,7 +141,7 @@ func (h *Hold) reenter(ctx context.Context, outer *lease, timeout time.Duration)
 
 // setDepth stores the depth at the backend. This also finds out whether the lock still exists there.
 func (h *Hold) setDepth(ctx context.Context, depth int, timeout time.Duration) error {
-	if h.expired() || !h.is(held) {
+	if h.checkExpiry() || !h.is(held) {
 		return lock.ErrLost
 	}
 	err := h.grant.SetDepth(ctx, depth, time.Now().Add(timeout))
@@ -162,7 +167,7 @@ func (h *Hold) release() error {
 
 // end releases the lock, whatever its depth is, and cancels its context with cause.
 func (h *Hold) end(cause error) error {
-	if h.expired() || !h.state.CompareAndSwap(held, released) {
+	if h.checkExpiry() || !h.state.CompareAndSwap(held, released) {
 		if h.is(lost) {
 			return lock.ErrLost
 		}

@@ -50,7 +50,7 @@ type leaseContext struct {
 func (c *leaseContext) Err() error {
 	h := c.lease.hold
 	if c.Context.Err() == nil && h.is(held) {
-		h.expired()
+		h.checkExpiry()
 	}
 	if h.is(lost) {
 		h.cancel(lock.ErrLost) // MarkLost may still be about to do so

@@ -33,9 +33,9 @@ type Backend interface {
 type Grant interface {
 	// Token returns the fencing token; ok is false if the backend has no tokens.
 	Token() (token uint64, ok bool)
-	// ValidUntil returns until when the lock can be trusted without a renewal.
+	// ValidUntil returns the time until which the lock can be trusted without a renewal.
 	ValidUntil() time.Time
-	// Renew extends the lease and returns until when the lock can be trusted now. It returns before the deadline, with
+	// Renew extends the lease and returns the time until which the lock can be trusted now. It returns before the deadline, with
 	// lock.ErrLost if the lock belongs to another.
 	Renew(ctx context.Context, deadline time.Time) (validUntil time.Time, err error)
 	// SetDepth stores how often the lock was entered. It returns before the deadline, with lock.ErrLost if the lock
@@ -62,11 +62,10 @@ type Core struct {
 	backend Backend
 	opts    Options
 
-	closed     chan struct{}
+	closed     chan struct{}  // closed by Close, under mu
 	background sync.WaitGroup // running acquisitions and background releases; Close waits for them
 
-	mu     sync.Mutex // guards what follows
-	shut   bool
+	mu     sync.Mutex            // guards what follows
 	holds  map[*Hold]struct{}    // all locks that are held
 	queues map[string]*list.List // by key, while a caller holds the lock or asks the backend for it
 }
@@ -127,11 +126,10 @@ func Ended(ctx context.Context) error {
 // Close implements lock.Locker. It releases all locks at the same time, and gives up the background releases.
 func (c *Core) Close() error {
 	c.mu.Lock()
-	if c.shut {
+	if c.isClosed() {
 		c.mu.Unlock()
 		return nil
 	}
-	c.shut = true
 	close(c.closed)
 	var releases sync.WaitGroup
 	for h := range c.holds {
@@ -143,11 +141,20 @@ func (c *Core) Close() error {
 	return nil
 }
 
+func (c *Core) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 // goBackground runs f in the background. It does nothing after Close.
 func (c *Core) goBackground(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.shut {
+	if !c.isClosed() {
 		c.background.Go(f)
 	}
 }

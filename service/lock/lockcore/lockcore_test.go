@@ -134,7 +134,7 @@ func TestCore_Suite(t *testing.T) {
 			defer s.mu.Unlock()
 			delete(s.locks, key)
 		},
-		Tokens: true, Explicit: true, FairToWaiters: true,
+		Tokens: true, HonoursWithLease: true, FairToWaiters: true,
 	})
 }
 

@@ -12,37 +12,57 @@ import (
 // enterQueue waits until h may ask the backend for its key. When it returns nil, the caller has to call
 // c.background.Done after the acquisition, and leaveQueue when it failed or when the lock is free again.
 func (c *Core) enterQueue(ctx context.Context, h *Hold) error {
+	w, mustWait, err := c.joinQueue(h)
+	if err != nil || !mustWait {
+		return err
+	}
+	err = h.waitForTurn(ctx, w.turn)
+	if err != nil {
+		c.giveUp(w, h.Key, err)
+	}
+	return err
+}
+
+// waiter is a caller in a queue.
+type waiter struct {
+	turn  chan error // delivers nil when it is the caller's turn, or why it will never be
+	queue *list.List
+	place *list.Element
+}
+
+// joinQueue registers the acquisition, and puts the caller into the queue if another caller holds the lock or asks for it.
+func (c *Core) joinQueue(h *Hold) (w waiter, mustWait bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shut {
-		return lock.ErrClosed
+	if c.isClosed() {
+		return w, false, lock.ErrClosed
 	}
 	queue, busy := c.queues[h.Key]
 	if busy && h.Settings.Try {
-		return lock.ErrHeld
+		return w, false, lock.ErrHeld
 	}
 	c.background.Add(1)
-	if !c.opts.Queue {
-		return nil
-	}
-	if !busy {
+	switch {
+	case !c.opts.Queue:
+		return w, false, nil
+	case !busy:
 		c.queues[h.Key] = list.New()
-		return nil
+		return w, false, nil
 	}
-	turn := make(chan error, 1) // delivers nil when it is h's turn, or why it will never be
-	place := queue.PushBack(turn)
-	c.mu.Unlock()
-	err := h.waitForTurn(ctx, turn)
+	w = waiter{turn: make(chan error, 1), queue: queue}
+	w.place = queue.PushBack(w.turn)
+	return w, true, nil
+}
+
+// giveUp takes a caller that does not wait any longer out of its queue. If its turn came too late, the next caller gets it.
+func (c *Core) giveUp(w waiter, key string, err error) {
 	c.mu.Lock()
-	if err == nil {
-		return nil
-	}
-	queue.Remove(place) // does nothing if the turn was delivered
-	if len(turn) > 0 && <-turn == nil {
-		c.callNext(h.Key, err) // the turn came too late
+	defer c.mu.Unlock()
+	w.queue.Remove(w.place) // does nothing if the turn was delivered
+	if len(w.turn) > 0 && <-w.turn == nil {
+		c.callNext(key, err)
 	}
 	c.background.Done()
-	return err
 }
 
 func (h *Hold) waitForTurn(ctx context.Context, turn <-chan error) error {
@@ -68,11 +88,11 @@ func (c *Core) leaveQueue(h *Hold, err error) {
 	}
 }
 
-// callNext gives the turn to the next caller for key; c.mu is locked. If the caller before failed because the backend
-// is unavailable, all callers get that error: otherwise they would find out one after the other, each after a timeout.
+// callNext gives the turn to the next caller for key; c.mu is locked. If err says that the backend is unavailable, all
+// waiting callers get err: otherwise each of them would ask the backend in turn, and wait for its own timeout.
 func (c *Core) callNext(key string, err error) {
 	var refusal error
-	if c.shut {
+	if c.isClosed() {
 		refusal = lock.ErrClosed
 	} else if errors.Is(err, lock.ErrUnavailable) {
 		refusal = err

@@ -19,11 +19,11 @@ func (h *Hold) firstRenewal() time.Duration {
 // renewOrExpire renews the lease and sets the timer for the next renewal. A lock that is no longer renewed is lost when
 // its time is over. A timer calls it, so a held lock costs no goroutine.
 func (h *Hold) renewOrExpire() {
-	if !h.is(held) || h.expired() {
+	if !h.is(held) || h.checkExpiry() {
 		return
 	}
 	next := time.Until(*h.validUntil.Load())
-	if h.isRenewed() {
+	if h.mayRenew() {
 		next = min(h.renew(), time.Until(*h.validUntil.Load()))
 	}
 	if h.is(held) {
@@ -31,9 +31,9 @@ func (h *Hold) renewOrExpire() {
 	}
 }
 
-// isRenewed reports whether the lease is still to be renewed. It is not if the caller set an explicit lease, or if the
+// mayRenew reports whether the lease may still be renewed. It may not if the caller set an explicit lease, or if the
 // context given to Acquire has ended: a holder that is gone must not keep its lock.
-func (h *Hold) isRenewed() bool { return h.Settings.Lease <= 0 && h.ctx.Err() == nil }
+func (h *Hold) mayRenew() bool { return h.Settings.Lease <= 0 && h.ctx.Err() == nil }
 
 // renew renews the lease once, and returns when to do so next. Without an answer it tries again soon, until the lease is
 // over.

@@ -119,7 +119,7 @@ func (s *suite) releaseTwice() {
 
 // explicitLease: A's lease ends, B acquires, A releases, and B's lock stands.
 func (s *suite) explicitLease() {
-	if !s.b.Explicit {
+	if !s.b.HonoursWithLease {
 		s.Skip("the backend has no explicit leases")
 	}
 	ours, theirs := s.locker(), s.locker()
@@ -149,7 +149,7 @@ func (s *suite) explicitLease() {
 
 // leaseReused uses one Locker with an explicit lease and then with a renewed one: the second must outlive the first's.
 func (s *suite) leaseReused() {
-	if !s.b.Explicit {
+	if !s.b.HonoursWithLease {
 		s.Skip("the backend has no explicit leases")
 	}
 	ours, theirs := s.locker(), s.locker()

@@ -26,10 +26,10 @@ type Backend struct {
 	// Wipe removes the lock at the backend while it is held.
 	Wipe func(t *testing.T, key string)
 
-	Tokens         bool // leases have fencing tokens
-	Explicit       bool // WithLease is honoured by the backend
-	FairToWaiters  bool // waiters of one process get in first come, first served
-	FairToEveryone bool // waiters of all processes do
+	Tokens           bool // leases have fencing tokens
+	HonoursWithLease bool // the backend honours lock.WithLease
+	FairToWaiters    bool // waiters of one process get in first come, first served
+	FairToEveryone   bool // waiters of all processes do
 }
 
 // Run runs the suite.

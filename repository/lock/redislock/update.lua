@@ -1,4 +1,4 @@
--- Renews the lease or stores the depth, if the owner still holds the lock. Repeating it changes nothing.
+-- Updates a lock: renews its lease, stores its depth, or both, if the owner still holds the lock. Repeating it changes nothing.
 -- KEYS: the lock
 -- ARGV: owner; new depth, or 0 to keep it; lease in ms, or 0 to keep it
 -- Returns 1, or 0 if the owner does not hold the lock.
