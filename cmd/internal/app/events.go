@@ -45,10 +45,12 @@ func (a *App) openBroker() (broker outbox.Broker, err error) {
 		broker, err = kafka.New(kafka.Options{Seeds: e.KafkaAddrs, Topic: eventStream, Log: a.log})
 	case "rocketmq":
 		broker, err = rocketmq.New(rocketmq.Options{NameServers: e.RocketMQAddrs, Topic: rocketTopic, Log: a.log})
-	default:
+	case "inproc":
 		broker = inproc.New(inproc.Options{Groups: e.groups(), DeadLetter: func(group string, e outbox.Event, err error) {
 			a.log.Error("inproc: a consumer gave up an event", "group", group, "event", e.ID, "cause", err)
 		}})
+	default:
+		err = fmt.Errorf("unknown broker %q", e.Broker)
 	}
 	if err != nil {
 		return nil, err

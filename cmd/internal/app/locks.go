@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,8 +42,10 @@ func (a *App) newLocker(client redis.UniversalClient) (lock.Locker, error) {
 		})
 	case "zookeeper":
 		return zklock.New(zklock.Config{Addrs: o.Servers.ZooKeeperAddrs, Session: o.Lock.LockSession, Timeout: o.lockTimeout()})
+	case "none":
+		return lock.None(), nil
 	}
-	return lock.None(), nil
+	return nil, fmt.Errorf("unknown lock %q", o.Lock.Lock)
 }
 
 // lockTimeout is how long an order waits for the lock's servers. A Redis in this process is never unavailable, only as

@@ -20,7 +20,11 @@ import (
 	"seckill/service/lock"
 )
 
-// metrics are the Prometheus metrics of the shop: all are defined in this file and counted in observer.go.
+// metrics are the Prometheus metrics of the shop. All are defined in this file. Values come from observer.go (events of the
+// shop), stock_check.go (the database's units and outbox), and the add methods below, which read statistics at each scrape.
+//
+// To add a metric, add a field here, define it in newMetrics, and set it where it happens; if its labels have known values,
+// add them to createSeries.
 //
 // No label takes a value that a client chooses. Every series that can be known exists from the start, because rate() does
 // not see the first event of a counter that appears with it.
