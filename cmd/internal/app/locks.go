@@ -35,7 +35,7 @@ func (a *App) newLocker(client redis.UniversalClient) (lock.Locker, error) {
 	case "redis":
 		return redislock.New(client, redislock.Options{Lease: o.Lock.LockLease, Timeout: o.lockTimeout()}), nil
 	case "redlock":
-		// A server that hangs may use up the budget; the other half of the timeout is for what remains to be done.
+		// A failed attempt asks the servers twice, to lock and to release, so it may take two budgets.
 		return redlock.New(redlock.Config{
 			Addrs: o.Lock.RedlockAddrs, Username: o.Servers.RedisUsername, Password: o.Servers.RedisPassword,
 			DB: o.Servers.RedisDB, Lease: o.Lock.LockLease, Budget: o.Lock.LockTimeout / 2,
