@@ -12,7 +12,7 @@ import (
 	"seckill/service/idgen"
 )
 
-// answerFromExisting gives a verdict to the pending orders whose request was placed before, or whose user holds as many
+// answerFromExisting sets the result of the pending orders whose request was placed before, or whose user holds as many
 // live orders as the limit allows. It returns the others: fresh ones with the slot to try, and those that wait for the
 // outcome of a fresh one of the same user. refused: a unique index may have refused some of them.
 func (s *Orders) answerFromExisting(ctx context.Context, voucherID idgen.ID, pending []*service.Placement, limit int, refused bool) (fresh, waiting []*service.Placement, err error) {

@@ -36,8 +36,9 @@ type saleQueue struct {
 	workers int
 }
 
-// submit adds the placement to the next batch, waits for its result and returns it. If ctx ends first, a placement that is still in the
-// queue is withdrawn; for one that is in a batch the error is ErrUnknown, and the caller must not touch it any more.
+// submit adds the placement to the next batch, waits for its result and returns it. If ctx ends first, a placement that is
+// still in the queue is withdrawn; for one that is in a batch the error is ErrUnknown, and the caller must not touch it any
+// more.
 func (c *committer) submit(ctx context.Context, sale *saleState, p *Placement) error {
 	if ctx.Err() != nil {
 		return Unavailable(context.Cause(ctx))

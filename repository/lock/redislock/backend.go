@@ -117,8 +117,8 @@ func (g *grant) Token() (uint64, bool) { return g.token, true }
 // ValidUntil implements lockcore.Grant.
 func (g *grant) ValidUntil() time.Time { return g.validUntil(g.sent) }
 
-// validUntil returns until when a lease counts whose request was sent at the given time. A hundredth is subtracted because
-// the server's clock may be faster.
+// validUntil returns the time until which the lease can be trusted; sent is when its request was sent. A hundredth is
+// subtracted because the server's clock may be faster.
 func (g *grant) validUntil(sent time.Time) time.Time { return sent.Add(g.lease - g.lease/100) }
 
 // Renew implements lockcore.Grant.

@@ -36,7 +36,7 @@ func TestHolder_Forgotten(t *testing.T) {
 	})
 }
 
-// TestHolder_LeaseInUseIsNotForgotten: whoever has only the context, or one derived from it, still holds the lock.
+// TestHolder_LeaseInUseIsNotForgotten: a caller that keeps only the context, or one derived from it, still holds the lock.
 func TestHolder_LeaseInUseIsNotForgotten(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	type name struct{}

@@ -87,7 +87,7 @@ func TestTraffic_ThousandWaiters(t *testing.T) {
 	mustRelease(t, lease)
 	all.Wait()
 	after, _ := calls(t, r.look)
-	// A pair for each, the release by the holder, and some news of our own releases that wakes the contender in vain.
+	// A pair for each, the release by the holder, and some messages about our own releases, which wake the contender although the lock is held again.
 	if n := after - waiting; n > 2*waiters+50 {
 		t.Errorf("%d scripts for %d waiters", n, waiters)
 	}

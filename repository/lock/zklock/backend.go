@@ -77,7 +77,7 @@ func (b *backend) waitUntilFirst(ctx context.Context, h *lockcore.Hold, n *node)
 	}
 }
 
-// validUntil returns until when a lock can be trusted that the server confirmed after the given time.
+// validUntil returns the time until which a lock can be trusted; sent is when the confirmed request was sent.
 func (b *backend) validUntil(h *lockcore.Hold, sent time.Time) time.Time {
 	until := b.session.validUntil(sent)
 	if explicit := sent.Add(h.Settings.Lease); h.Settings.Lease > 0 && explicit.Before(until) {

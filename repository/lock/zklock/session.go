@@ -96,8 +96,8 @@ func (s *session) timeout() time.Duration {
 	return s.asked
 }
 
-// validUntil returns until when the session exists for sure, if the server answered a request that was sent at the given
-// time. A tenth is subtracted because the server's clock may be faster.
+// validUntil returns the time until which the session certainly exists; sent is when an answered request was sent. A tenth
+// is subtracted because the server's clock may be faster.
 func (s *session) validUntil(sent time.Time) time.Time {
 	return sent.Add(s.timeout() - s.timeout()/10)
 }
