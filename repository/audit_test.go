@@ -163,7 +163,7 @@ func soundShop(t *testing.T, db *DB) *strings.Replacer {
 		case "paid":
 			changeAll(t, db, o, "pay")
 			entry := service.PointsEntry{OrderID: o.ID, UserID: o.UserID, Points: 10}
-			if booked, err := NewConsumed(db).BookPoints(t.Context(), paidEvent(t, db, o.ID), entry); err != nil || !booked {
+			if booked, err := NewConsumerStore(db).BookPoints(t.Context(), paidEvent(t, db, o.ID), entry); err != nil || !booked {
 				t.Fatal(booked, err)
 			}
 		case "cancelled":

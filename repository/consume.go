@@ -12,21 +12,21 @@ import (
 	"seckill/service/idgen"
 )
 
-// Consumed stores which events the consumers have handled, and the effects of these events.
-type Consumed struct{ db *DB }
+// ConsumerStore stores which events the consumers have handled, and the effects of these events.
+type ConsumerStore struct{ db *DB }
 
 var (
-	_ service.PointsStore       = (*Consumed)(nil)
-	_ service.NotificationStore = (*Consumed)(nil)
+	_ service.PointsStore       = (*ConsumerStore)(nil)
+	_ service.NotificationStore = (*ConsumerStore)(nil)
 )
 
-// NewConsumed returns the consumers' side of the database.
-func NewConsumed(db *DB) *Consumed { return &Consumed{db: db} }
+// NewConsumerStore returns the store of the consumers.
+func NewConsumerStore(db *DB) *ConsumerStore { return &ConsumerStore{db: db} }
 
 // once runs effect in a transaction that records the event first. Concurrent deliveries of an event wait for each other at the
 // record: the later one finds it, or takes over if the earlier one rolled back. The transaction is repeated after a
 // deadlock, a lost connection, or a commit whose answer was lost; the record shows whether that commit took effect.
-func (c *Consumed) once(ctx context.Context, consumer string, eventID idgen.ID, effect func(tx *gorm.DB) error) (first bool, err error) {
+func (c *ConsumerStore) once(ctx context.Context, consumer string, eventID idgen.ID, effect func(tx *gorm.DB) error) (first bool, err error) {
 	d := c.db.dialect
 	record := `INSERT INTO consume_record (consumer, event_id, consumed_at) VALUES (?, ?, ` + d.now + `)` +
 		d.onConflictDoNothing("consume_record", "consumer")
@@ -42,7 +42,7 @@ func (c *Consumed) once(ctx context.Context, consumer string, eventID idgen.ID, 
 }
 
 // BookPoints adds the points for an event, once.
-func (c *Consumed) BookPoints(ctx context.Context, eventID idgen.ID, e service.PointsEntry) (booked bool, err error) {
+func (c *ConsumerStore) BookPoints(ctx context.Context, eventID idgen.ID, e service.PointsEntry) (booked bool, err error) {
 	return c.once(ctx, service.PointsConsumer, eventID, func(tx *gorm.DB) error {
 		return tx.Exec(`INSERT INTO points_entry (order_id, user_id, points, created_at) VALUES (?, ?, ?, `+c.db.dialect.now+`)`,
 			e.OrderID, e.UserID, e.Points).Error
@@ -58,7 +58,7 @@ const (
 )
 
 // AddNotification queues a notification for an event, once.
-func (c *Consumed) AddNotification(ctx context.Context, n service.Notification) (added bool, err error) {
+func (c *ConsumerStore) AddNotification(ctx context.Context, n service.Notification) (added bool, err error) {
 	payload, err := n.Event.Payload()
 	if err != nil {
 		return false, err
@@ -71,8 +71,10 @@ func (c *Consumed) AddNotification(ctx context.Context, n service.Notification) 
 	})
 }
 
-// ClaimNotifications marks overtaken notifications, and then takes those that are due and next for their order.
-func (c *Consumed) ClaimNotifications(ctx context.Context, limit int, lease, hold time.Duration) (claimed []service.ClaimedNotification, err error) {
+// ClaimNotifications marks overtaken notifications, and then takes those that are due and next for their order. Versions of
+// an order are sent one after the other: a notification waits until the one before it was sent or given up, but no longer than
+// hold after its own creation, since the one before it may never arrive.
+func (c *ConsumerStore) ClaimNotifications(ctx context.Context, limit int, lease, hold time.Duration) (claimed []service.ClaimedNotification, err error) {
 	d := c.db.dialect
 	due := `SELECT n.event_id FROM notification n WHERE n.status = ? AND n.next_retry_time <= ` + d.now
 	overtaken := due + ` AND EXISTS (SELECT 1 FROM notification later
@@ -104,7 +106,7 @@ func (c *Consumed) ClaimNotifications(ctx context.Context, limit int, lease, hol
 }
 
 // takeNotifications takes the rows that are still due.
-func (c *Consumed) takeNotifications(tx *gorm.DB, ids []int64, lease time.Duration) ([]service.ClaimedNotification, error) {
+func (c *ConsumerStore) takeNotifications(tx *gorm.DB, ids []int64, lease time.Duration) ([]service.ClaimedNotification, error) {
 	d, token := c.db.dialect, claimToken()
 	err := tx.Exec(`UPDATE notification`+d.useIndex("PRIMARY")+` SET lock_owner = ?, next_retry_time = `+d.nowPlus(lease)+`
 		WHERE event_id IN ? AND status = ? AND next_retry_time <= `+d.now, token, ids, notificationDue).Error
@@ -129,7 +131,7 @@ func (c *Consumed) takeNotifications(tx *gorm.DB, ids []int64, lease time.Durati
 }
 
 // SentNotification marks a row, even if another notifier holds it.
-func (c *Consumed) SentNotification(ctx context.Context, eventID idgen.ID) error {
+func (c *ConsumerStore) SentNotification(ctx context.Context, eventID idgen.ID) error {
 	return c.db.inTxUntilKnown(ctx, func(tx *gorm.DB) error {
 		return tx.Exec(`UPDATE notification SET status = ?, lock_owner = NULL, next_retry_time = `+c.db.dialect.now+` WHERE event_id = ?`,
 			notificationSent, eventID).Error
@@ -137,7 +139,7 @@ func (c *Consumed) SentNotification(ctx context.Context, eventID idgen.ID) error
 }
 
 // FailedNotification counts an attempt, unless another notifier has sent the notification.
-func (c *Consumed) FailedNotification(ctx context.Context, eventID idgen.ID, delay time.Duration, giveUp bool) error {
+func (c *ConsumerStore) FailedNotification(ctx context.Context, eventID idgen.ID, delay time.Duration, giveUp bool) error {
 	status := notificationDue
 	if giveUp {
 		status = notificationGivenUp

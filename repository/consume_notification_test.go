@@ -16,7 +16,7 @@ import (
 )
 
 // notify adds the notification of one version of an order. Its event id says both.
-func notify(t *testing.T, c *Consumed, order idgen.ID, version int) {
+func notify(t *testing.T, c *ConsumerStore, order idgen.ID, version int) {
 	t.Helper()
 	event := testEvents(int64(order))[0].OrderEvent
 	event.Version = version
@@ -64,7 +64,7 @@ func sendAll(t *testing.T, n *service.Notifier) {
 func TestNotifier_SendsInOrderOfVersions(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
-		c, world := NewConsumed(db), &outside{}
+		c, world := NewConsumerStore(db), &outside{}
 		n := &service.Notifier{Store: c, Log: slog.New(slog.DiscardHandler), Send: world.send}
 		notify(t, c, 1, 3)
 		notify(t, c, 1, 2)
@@ -101,7 +101,7 @@ func TestNotifier_SendsInOrderOfVersions(t *testing.T) {
 func TestConsumed_AddNotificationOnce(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
-		c := NewConsumed(db)
+		c := NewConsumerStore(db)
 		notify(t, c, 1, 1)
 		added, err := c.AddNotification(t.Context(), service.Notification{EventID: 101, Event: testEvents(1)[0].OrderEvent})
 		if err != nil || added {
@@ -116,7 +116,7 @@ func TestConsumed_AddNotificationOnce(t *testing.T) {
 func TestNotifier_SendsFailedAgain(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
-		c, world := NewConsumed(db), &outside{fail: map[string]int{"1/1": 1, "2/1": 100}}
+		c, world := NewConsumerStore(db), &outside{fail: map[string]int{"1/1": 1, "2/1": 100}}
 		n := &service.Notifier{Store: c, Log: slog.New(slog.DiscardHandler), Send: world.send}
 		for _, order := range []idgen.ID{1, 2, 3} {
 			notify(t, c, order, 1)
@@ -137,7 +137,7 @@ func TestNotifier_SendsFailedAgain(t *testing.T) {
 func TestNotifier_ConcurrentSendEachOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
-		c, world := NewConsumed(db), &outside{}
+		c, world := NewConsumerStore(db), &outside{}
 		const orders = 200
 		for order := range idgen.ID(orders) {
 			notify(t, c, order+1, 1)

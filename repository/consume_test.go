@@ -38,7 +38,7 @@ func TestConsumed_HundredDeliveriesHaveOneEffect(t *testing.T) {
 		if err := first.Exec("INSERT INTO consume_record VALUES (?, 1, "+db.dialect.now+")", service.PointsConsumer).Error; err != nil {
 			t.Fatal(err)
 		}
-		c := NewConsumed(db)
+		c := NewConsumerStore(db)
 		var calls, booked atomic.Int32
 		died := errors.New("died in the middle of its transaction")
 		effect := func(tx *gorm.DB) error {
@@ -89,7 +89,7 @@ func waitForWaiters(t *testing.T, db *DB, want int) {
 func TestConsumed_BookPoints(t *testing.T) {
 	dbtest.All(t, func(t *testing.T, target dbtest.Database) {
 		db, _ := openOutbox(t, target)
-		c := NewConsumed(db)
+		c := NewConsumerStore(db)
 		for _, tt := range []struct {
 			event, order idgen.ID
 			want         bool

@@ -30,7 +30,7 @@ const (
 // deadlock with a statement of another kind is retried and costs no attempt.
 type Outbox struct {
 	db     *DB
-	spread atomic.Int32 // claims that still look further on
+	spread atomic.Int32 // how many of the next claims start at a random place, see spreadClaims
 }
 
 var _ outbox.Store = (*Outbox)(nil)
@@ -66,8 +66,8 @@ func (r outboxRow) event() outbox.Event {
 	}
 }
 
-// claimToken identifies a claim. It does not identify its owner, because only the end of the lease shows that an owner is
-// dead.
+// claimToken identifies a claim. It names no owner, since nobody asks whether an owner is alive: the end of the lease
+// decides.
 func claimToken() string { return rand.Text() }
 
 // Claim reads due rows in the order of the index, without locks, and takes those of them that are still due.
@@ -127,8 +127,8 @@ func (o *Outbox) take(ctx context.Context, ids []int64, token string, lease time
 		`event_id IN ? AND status = ? AND next_retry_time <= `+d.now, token, ids, outboxPending)
 }
 
-// Sent marks rows as sent, even if another claim holds them.
-func (o *Outbox) Sent(ctx context.Context, ids []int64) error {
+// MarkSent marks rows as sent, even if another claim holds them.
+func (o *Outbox) MarkSent(ctx context.Context, ids []int64) error {
 	_, err := o.update(ctx, `status = ?, lock_owner = NULL, next_retry_time = `+o.db.dialect.now,
 		`event_id IN ? AND status <> ?`, outboxSent, ids, outboxSent)
 	return err
@@ -137,8 +137,8 @@ func (o *Outbox) Sent(ctx context.Context, ids []int64) error {
 // held is the condition for rows that a token still holds.
 const held = `event_id IN ? AND lock_owner = ? AND status = ?`
 
-// Failed counts an attempt. Each row has a delay of its own.
-func (o *Outbox) Failed(ctx context.Context, token string, failures []outbox.Failure) error {
+// MarkFailed counts an attempt. Each row has a delay of its own.
+func (o *Outbox) MarkFailed(ctx context.Context, token string, failures []outbox.Failure) error {
 	var ids, gaveUp []int64
 	var delays strings.Builder
 	for _, f := range failures {

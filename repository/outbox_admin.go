@@ -23,7 +23,7 @@ func (r outboxEntryRow) entry() outbox.Entry {
 	return outbox.Entry{Event: r.Row.event(), State: outboxStates[r.Status], Attempts: r.Row.RetryCount, Due: r.NextRetryTime.Time}
 }
 
-// List pages by id. The index on the state serves states that few rows are in.
+// List pages by id, the highest first. The index on the state finds failed and pending rows, of which there are few.
 func (o *Outbox) List(ctx context.Context, state outbox.State, before int64, limit int) ([]outbox.Entry, error) {
 	status := slices.Index(outboxStates, state)
 	if status < 0 {

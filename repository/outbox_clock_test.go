@@ -32,8 +32,8 @@ func TestOutbox_UsesDatabaseClockOnly(t *testing.T) {
 			}
 		}
 		ids := eventIDs(first)
-		must("sent", o.Sent(ctx, ids[:4]))
-		must("failed", o.Failed(ctx, first.Token, []outbox.Failure{{ID: ids[4], Delay: time.Minute}, {ID: ids[5], GiveUp: true}}))
+		must("sent", o.MarkSent(ctx, ids[:4]))
+		must("failed", o.MarkFailed(ctx, first.Token, []outbox.Failure{{ID: ids[4], Delay: time.Minute}, {ID: ids[5], GiveUp: true}}))
 		must("release", o.Release(ctx, first.Token, ids[6:]))
 		_, err := o.Claim(ctx, outbox.Claim{Limit: 5, Lease: time.Minute, Overdue: time.Minute, MinAttempts: 1})
 		must("rescue", err)

@@ -131,7 +131,7 @@ func TestOutbox_Unconsumed(t *testing.T) {
 			"UPDATE outbox_event SET next_retry_time = :now(-30000) WHERE event_id = 3",   // too early to tell
 			"UPDATE outbox_event SET next_retry_time = :now(-9000000) WHERE event_id = 4", // too long ago
 			"UPDATE outbox_event SET status = 0 WHERE event_id = 5")
-		if _, err := NewConsumed(db).BookPoints(t.Context(), 6, service.PointsEntry{OrderID: 1, UserID: 1, Points: 1}); err != nil {
+		if _, err := NewConsumerStore(db).BookPoints(t.Context(), 6, service.PointsEntry{OrderID: 1, UserID: 1, Points: 1}); err != nil {
 			t.Fatal(err)
 		}
 		for _, tt := range []struct {

@@ -168,8 +168,8 @@ func markShuffled(ctx context.Context, t *testing.T, o *Outbox, sent *atomic.Int
 			do  func(ids []int64) error
 		}{
 			{ids[:tenth], func(ids []int64) error { return o.Release(ctx, b.Token, ids) }},
-			{ids[half:], func(ids []int64) error { return o.Sent(ctx, ids) }},
-			{ids[tenth:half], func(ids []int64) error { return o.Sent(ctx, ids) }},
+			{ids[half:], func(ids []int64) error { return o.MarkSent(ctx, ids) }},
+			{ids[tenth:half], func(ids []int64) error { return o.MarkSent(ctx, ids) }},
 		} {
 			if len(mark.ids) == 0 {
 				continue

@@ -124,8 +124,8 @@ func TestOutbox_StatesOfARow(t *testing.T) {
 		}
 		ctx := t.Context()
 		for _, err := range []error{
-			o.Sent(ctx, []int64{1}),
-			o.Failed(ctx, b.Token, []outbox.Failure{{ID: 2, Delay: time.Hour}, {ID: 3, GiveUp: true}}),
+			o.MarkSent(ctx, []int64{1}),
+			o.MarkFailed(ctx, b.Token, []outbox.Failure{{ID: 2, Delay: time.Hour}, {ID: 3, GiveUp: true}}),
 			o.Release(ctx, b.Token, []int64{4}),
 		} {
 			if err != nil {
@@ -192,8 +192,8 @@ func TestOutbox_LateMarks(t *testing.T) {
 		}
 		ctx := t.Context()
 		for _, err := range []error{
-			o.Sent(ctx, []int64{1}),
-			o.Failed(ctx, late.Token, []outbox.Failure{{ID: 1, GiveUp: true}, {ID: 2, GiveUp: true}}),
+			o.MarkSent(ctx, []int64{1}),
+			o.MarkFailed(ctx, late.Token, []outbox.Failure{{ID: 1, GiveUp: true}, {ID: 2, GiveUp: true}}),
 			o.Release(ctx, late.Token, []int64{1, 2}),
 		} {
 			if err != nil {
@@ -206,10 +206,10 @@ func TestOutbox_LateMarks(t *testing.T) {
 		if s := stateOf(t, db, 2); s.Status != outboxPending || !within(s.Due, time.Minute) {
 			t.Errorf("another's row became %+v by a late mark", s)
 		}
-		if err := o.Failed(ctx, now.Token, []outbox.Failure{{ID: 2, GiveUp: true}}); err != nil {
+		if err := o.MarkFailed(ctx, now.Token, []outbox.Failure{{ID: 2, GiveUp: true}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := o.Sent(ctx, []int64{2}); err != nil { // the late one had a confirmation after all
+		if err := o.MarkSent(ctx, []int64{2}); err != nil { // the late one had a confirmation after all
 			t.Fatal(err)
 		}
 		if s := stateOf(t, db, 2); s.Status != outboxSent {

@@ -86,8 +86,8 @@ func (want LeaseRequest) Choose(pairs []Pair) (best Pair, known bool, err error)
 	return best, true, nil
 }
 
-// Static is a LeaseStore for one process that has its worker id for itself: the embedded mode, and tests. It keeps the
-// ceilings in memory, so that generators of the process can follow each other. Across restarts, uniqueness depends on
+// Static is a LeaseStore for one process that alone uses its worker ids. Tests and loadtest/peers use it; the shop leases its
+// workers in a database or in ZooKeeper. Static keeps the ceilings in memory, so that generators of the process can follow each other. Across restarts, uniqueness depends on
 // the clock alone.
 type Static struct {
 	mu    sync.Mutex

@@ -33,7 +33,7 @@ func defaultSettings() settings {
 		maxAhead:  5 * time.Second,
 		ttl:       15 * time.Second,
 		reserve:   3 * time.Second,
-		jitter:    halfToThreeHalves,
+		jitter:    jittered,
 	}
 }
 
@@ -102,7 +102,7 @@ func defaultSegmentSettings() segmentSettings {
 		maxStep:     1_000_000,
 		target:      15 * time.Minute,
 		loadTimeout: 2 * time.Second,
-		jitter:      halfToThreeHalves,
+		jitter:      jittered,
 	}
 }
 
@@ -138,5 +138,5 @@ func (s *segmentSettings) validate() error {
 	return nil
 }
 
-// halfToThreeHalves returns a random duration around d. It spreads what many instances would do at the same moment.
-func halfToThreeHalves(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+// jittered returns a random duration from half of d to one and a half of it. It spreads what many instances would do at the same moment.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }

@@ -201,7 +201,7 @@ func (s *Segment) Close(ctx context.Context) error {
 	}
 }
 
-// SegmentStats is the state of a Segment, for gauges and the admin page.
+// SegmentStats is the state of a Segment, for metrics.
 type SegmentStats struct {
 	Remaining int64         // ids available, in both buffers
 	Step      int64         // ids that the next load asks for, if demand stays as it is

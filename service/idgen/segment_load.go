@@ -60,7 +60,8 @@ func (s *Segment) load(n int64) {
 	}
 }
 
-// allocate makes one request, with its own timeout. It ignores what arrives later.
+// allocate makes one request, with its own timeout. A range that arrives later is lost. A range that is empty, or beyond the
+// highest number, means that the numbers have run out.
 func (s *Segment) allocate(n int64) (Range, error) {
 	ctx, cancel := context.WithTimeout(s.run, s.loadTimeout)
 	defer cancel()

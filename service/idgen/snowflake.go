@@ -188,7 +188,7 @@ func (s *Snowflake) wakeWaiters() {
 // Layout returns the layout of the generator's ids.
 func (s *Snowflake) Layout() Layout { return s.layout }
 
-// SnowflakeStats is the state of a Snowflake, for gauges and the admin page.
+// SnowflakeStats is the state of a Snowflake, for metrics.
 type SnowflakeStats struct {
 	Worker    int           // worker in use, counted over all data centres
 	Ahead     time.Duration // how far the time in the last id is ahead of the clock; zero if it is not

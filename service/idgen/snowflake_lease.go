@@ -81,15 +81,15 @@ func (s *Snowflake) acquire(ctx context.Context) error {
 		return fmt.Errorf("lease a worker id: %w", err)
 	}
 	s.mu.Lock()
-	s.use(grant)
+	s.adopt(grant)
 	number := s.workers[s.active].number
 	s.mu.Unlock()
 	s.observer.IDEvent(Event{Kind: LeaseAcquired, Took: took, Worker: number})
 	return nil
 }
 
-// use continues with a pair above the ceilings of its earlier holders. s.mu is locked.
-func (s *Snowflake) use(grant Grant) {
+// adopt makes a leased pair the one in use. Its ids begin above the ceilings of earlier holders. s.mu is locked.
+func (s *Snowflake) adopt(grant Grant) {
 	now := s.now()
 	s.grant, s.active = grant, 0
 	for i := range s.workers {

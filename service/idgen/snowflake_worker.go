@@ -53,10 +53,10 @@ func (s *Snowflake) usableTicks(w *worker, now int64) tickRange {
 // or the end of the lease.
 type window struct {
 	counter
-	until      time.Duration // on mono
-	worker     int64         // shifted to its place in the id
-	workerBits int
-	seqMask    int64
+	until       time.Duration // on mono
+	worker      int64         // shifted to its place in the id
+	machineBits int           // of data centre and worker
+	seqMask     int64
 }
 
 // noWindow is never open.
@@ -67,7 +67,7 @@ func (s *Snowflake) isOpen(w *window) bool { return s.mono() < w.until }
 // id returns the id of a tick.
 func (w *window) id(tick int64) ID {
 	sequence := tick & w.seqMask
-	return ID((tick-sequence)<<w.workerBits | w.worker | sequence)
+	return ID((tick-sequence)<<w.machineBits | w.worker | sequence)
 }
 
 // takeInto fills dst as far as the window has ticks, and returns how many it took.
@@ -102,7 +102,7 @@ func (w *window) fill(dst []ID, tick int64) {
 func (s *Snowflake) install(ticks tickRange, worker int, until time.Duration) {
 	w := &window{
 		until: until, worker: int64(worker) << s.layout.SequenceBits,
-		workerBits: s.layout.machineBits(), seqMask: 1<<s.layout.SequenceBits - 1,
+		machineBits: s.layout.machineBits(), seqMask: 1<<s.layout.SequenceBits - 1,
 	}
 	w.base, w.size = ticks.first, ticks.limit-ticks.first
 	s.window.Store(w)

@@ -79,7 +79,7 @@ type breaker struct {
 	until    time.Time // end of the current pause
 }
 
-// wait waits for the end of a pause. probe reports whether the broker was unavailable when it was last used; ok is false
+// wait waits for the end of a pause. probe reports whether the last batch found the broker unavailable; ok is false
 // if ctx ended.
 func (b *breaker) wait(ctx context.Context) (probe, ok bool) {
 	for {

@@ -62,7 +62,7 @@ type Handler func(ctx context.Context, e Event) error
 
 // Subscriber delivers events to handlers.
 type Subscriber interface {
-	// Subscribe delivers every event that is published from now on to handle, at least once for each group.
+	// Subscribe delivers at least every event that is published from now on to handle, at least once for each group.
 	// Subscriptions with the same group share its events. A group that existed before also gets what was published
 	// while it had no subscription, if the broker stores events at all.
 	//

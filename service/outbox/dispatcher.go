@@ -18,7 +18,7 @@ type DispatcherConfig struct {
 	MaxTries   int           // of a failing event; 0: it is tried until the dispatcher stops
 }
 
-// Dispatcher is the part of a subscription that all backends share: it passes events to a handler. Events with the same
+// Dispatcher is the part of a subscription that most backends share: it passes events to a handler. Events with the same
 // key are handled one after the other, in the order of their delivery; events with different keys concurrently. An event
 // that fails is tried again after a pause, and the events behind it are handled meanwhile.
 type Dispatcher struct {

@@ -25,8 +25,8 @@ type Jobs struct {
 	Log         *slog.Logger
 
 	Instance string // names this process in alerts
-	// Alert sends an alert to an operator. Alerts are at least ten minutes apart. One that fails is sent again by the
-	// next check. May be nil.
+	// Alert sends an alert to an operator; nil: nobody is alerted. Alerts are at least ten minutes apart. If it fails, the
+	// next check sends the alert again.
 	Alert func(ctx context.Context, a Alert) error
 
 	PurgeAfter time.Duration // how long sent events are kept; default 7 days
@@ -77,7 +77,7 @@ func (j *Jobs) rescue(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d sent, %d given up, %d to be tried again, %d wait for the broker", o.Sent, o.GivenUp, o.Retry, o.Unavailable), err
 }
 
-// monitor logs an error and raises an alert when events are not sent for too long or were given up.
+// monitor logs an error and raises an alert if events have been pending for too long or were given up.
 func (j *Jobs) monitor(ctx context.Context) (string, error) {
 	h, err := j.Maintenance.Health(ctx, staleAfter)
 	if err != nil {

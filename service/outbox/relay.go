@@ -11,16 +11,16 @@ import (
 type Observer interface {
 	// Published is called after each batch with the time that publishing took.
 	Published(o Outcome, took time.Duration)
-	// Sent is called for each event that was marked as sent, with the time since its commit, which is from the clocks of
-	// the database and of the application.
+	// Sent is called for each event that the broker confirmed, with the time since its creation. The creation is from the
+	// database's clock, the end from the application's.
 	Sent(e Event, age time.Duration)
 	// GaveUp is called for each event that is not tried again unless an operator asks for it.
 	GaveUp(e Event, err error)
 	// Paused is called when the broker is found to be unavailable, with the time until the next try, and with 0 when it
 	// is available again.
 	Paused(d time.Duration)
-	// Failed is called when the store returns an error; the relay continues.
-	Failed(err error)
+	// StoreFailed is called when the store returns an error; the relay continues.
+	StoreFailed(err error)
 	// Checked is called with each reading of the monitor job.
 	Checked(h Health)
 }
@@ -40,7 +40,7 @@ func (NoObserver) Published(Outcome, time.Duration) {}
 func (NoObserver) Sent(Event, time.Duration)        {}
 func (NoObserver) GaveUp(Event, error)              {}
 func (NoObserver) Paused(time.Duration)             {}
-func (NoObserver) Failed(error)                     {}
+func (NoObserver) StoreFailed(error)                {}
 func (NoObserver) Checked(Health)                   {}
 
 // Config configures a Relay. Store and Broker are required; zero values of other fields mean their defaults.
@@ -84,7 +84,7 @@ func NewRelay(cfg Config) *Relay {
 
 // Wake tells the relay that events may be due. It never blocks.
 func (r *Relay) Wake() {
-	r.throttle.commits.Add(1)
+	r.throttle.wakeUps.Add(1)
 	select {
 	case r.wake <- struct{}{}:
 	default: // a pending wake-up covers this one
@@ -138,7 +138,7 @@ func (r *Relay) drain(ctx context.Context, slots chan struct{}) {
 			r.send(ctx, batch)
 			<-slots
 		}
-		if probe || r.throttle.busy { // nothing else is published during a probe; when throttled, all work is measured
+		if probe || r.throttle.busy { // run alone while probing; run in sequence while throttled, to measure the duration
 			send()
 		} else {
 			go send()
@@ -155,7 +155,7 @@ func (r *Relay) claim(ctx context.Context, probe bool) Batch {
 	}
 	batch, err := r.cfg.Store.Claim(ctx, Claim{Limit: limit, Lease: r.cfg.Lease})
 	if err != nil && ctx.Err() == nil {
-		r.cfg.Observer.Failed(err)
+		r.cfg.Observer.StoreFailed(err)
 	}
 	return batch
 }

@@ -287,7 +287,7 @@ func TestWaitEmpty(t *testing.T) {
 		store.rows[1].state = "failed"
 		go func() {
 			time.Sleep(time.Second)
-			_ = store.Sent(t.Context(), []int64{1})
+			_ = store.MarkSent(t.Context(), []int64{1})
 		}()
 		b, err := outbox.WaitEmpty(t.Context(), store)
 		if err != nil || b != (outbox.Backlog{Failed: 1}) {

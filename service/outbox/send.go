@@ -39,7 +39,7 @@ func (r *Relay) publish(ctx context.Context, events []Event) []error {
 	return r.cfg.Broker.Publish(call, events)
 }
 
-// marks are the events of a batch by what has to be written about them.
+// marks groups the events of a batch by the update that their rows get.
 type marks struct {
 	sent     []int64
 	failures []Failure
@@ -73,16 +73,16 @@ func (r *Relay) mark(ctx context.Context, token string, m marks) {
 	defer cancel()
 	var sent, failed, released error
 	if len(m.sent) > 0 {
-		sent = r.cfg.Store.Sent(ctx, m.sent)
+		sent = r.cfg.Store.MarkSent(ctx, m.sent)
 	}
 	if len(m.failures) > 0 {
-		failed = r.cfg.Store.Failed(ctx, token, m.failures)
+		failed = r.cfg.Store.MarkFailed(ctx, token, m.failures)
 	}
 	if len(m.released) > 0 {
 		released = r.cfg.Store.Release(ctx, token, m.released)
 	}
 	if err := errors.Join(sent, failed, released); err != nil {
-		r.cfg.Observer.Failed(err)
+		r.cfg.Observer.StoreFailed(err)
 	}
 }
 

@@ -12,12 +12,12 @@ type Store interface {
 	// or if others were faster, which Contended reports. Events that are not marked within the lease are due again.
 	Claim(ctx context.Context, c Claim) (Batch, error)
 
-	// Sent marks events that the broker has confirmed, even if another claim holds them now.
-	Sent(ctx context.Context, ids []int64) error
+	// MarkSent marks events that the broker has confirmed, even if another claim holds them now.
+	MarkSent(ctx context.Context, ids []int64) error
 
-	// Failed counts an attempt for each event, and makes it due again after its delay or gives it up. It skips events
+	// MarkFailed counts an attempt for each event, and makes it due again after its delay or gives it up. It skips events
 	// that are no longer held under the token.
-	Failed(ctx context.Context, token string, failures []Failure) error
+	MarkFailed(ctx context.Context, token string, failures []Failure) error
 
 	// Release makes events due at once without counting an attempt. It skips events that are no longer held under the
 	// token.
@@ -137,5 +137,5 @@ type Entry struct {
 	Event
 	State    State
 	Attempts int       // failed attempts
-	Due      time.Time // pending: the next attempt; sent or failed: the time of that
+	Due      time.Time // pending: the next attempt; sent or failed: when it was sent or given up
 }

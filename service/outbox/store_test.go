@@ -74,11 +74,11 @@ func (m *memory) change(token string, ids []int64, f func(*row)) error {
 	return nil
 }
 
-func (m *memory) Sent(_ context.Context, ids []int64) error {
+func (m *memory) MarkSent(_ context.Context, ids []int64) error {
 	return m.change("", ids, func(r *row) { r.state = "sent" })
 }
 
-func (m *memory) Failed(_ context.Context, token string, failures []outbox.Failure) (err error) {
+func (m *memory) MarkFailed(_ context.Context, token string, failures []outbox.Failure) (err error) {
 	for _, f := range failures {
 		err = errors.Join(err, m.change(token, []int64{f.ID}, func(r *row) {
 			r.attempts++

@@ -10,7 +10,7 @@ import (
 // each row twice, so at full speed it would take about as much of the database as they do. While commits come in quick
 // succession it rests after each batch; the first commits after a quiet time are relayed at once.
 type throttle struct {
-	commits atomic.Int64 // wake-ups since measured
+	wakeUps atomic.Int64 // wake-ups since measured
 
 	// Used by the relay's goroutine only.
 	measured time.Time // start of the current measurement
@@ -37,7 +37,7 @@ const (
 func (t *throttle) rest(ctx context.Context, batch time.Duration) {
 	now := time.Now()
 	if d := now.Sub(t.measured); d >= busyWindow {
-		t.busy = float64(t.commits.Swap(0)) >= busyRate*d.Seconds()
+		t.busy = float64(t.wakeUps.Swap(0)) >= busyRate*d.Seconds()
 		t.measured = now
 	}
 	if !t.busy {

@@ -63,7 +63,7 @@ func (a *App) startConsumersAlone(ctx context.Context) error {
 // startConsumers subscribes the consumers, and sends the notifications that one of them queues. It calls ended if a
 // consumer ends before Close.
 func (a *App) startConsumers(broker outbox.Broker, ended func(error)) error {
-	store := repository.NewConsumed(a.DB)
+	store := repository.NewConsumerStore(a.DB)
 	handlers := map[string]outbox.Handler{service.PointsConsumer: consumer.Points(store, a.observer)}
 	if a.opts.Events.notify() {
 		notifier := &service.Notifier{Store: store, Log: a.log}

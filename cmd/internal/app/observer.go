@@ -163,8 +163,8 @@ func (o *observer) Paused(d time.Duration) {
 	}
 }
 
-// Failed implements outbox.Observer.
-func (o *observer) Failed(err error) {
+// StoreFailed implements outbox.Observer.
+func (o *observer) StoreFailed(err error) {
 	o.outboxFailures.Inc()
 	o.log.Warn("the relay cannot reach the database; it tries again", "error", err)
 }

@@ -26,8 +26,8 @@ type tracked struct {
 
 func newOffsets() *offsets { return &offsets{partitions: map[int32]*partition{}} }
 
-// add tracks an event that was read. An offset that does not follow the last one means that the partition was assigned to
-// another member in between: the older events belong to that member now, or are read again.
+// add tracks an event that was read. An offset that is not higher than the last one means that the partition was assigned
+// to another member in between: the older events belong to that member now, or are read again.
 func (o *offsets) add(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -101,7 +101,7 @@ func points(t testing.TB, d *database, b outbox.Subscriber) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.Subscribe(ctx, service.PointsConsumer, consumer.Points(repository.NewConsumed(d.DB), consumer.NoObserver{}))
+		ended <- b.Subscribe(ctx, service.PointsConsumer, consumer.Points(repository.NewConsumerStore(d.DB), consumer.NoObserver{}))
 	}()
 	t.Cleanup(func() {
 		cancel()
