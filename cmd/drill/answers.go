@@ -54,13 +54,13 @@ func (b *buyers) judge(ctx context.Context, db *repository.DB) (*verdict.Verdict
 	return v, a, nil
 }
 
-// require adds to the verdict what the answers must satisfy.
+// require adds the checks of the answers to the verdict.
 func (a *answers) require(v *verdict.Verdict) {
 	v.Require("answer-internal", "every answer is one that the API has", a.Internal)
 	v.Require("repeat-failed", "no request failed twice in a row", a.RepeatsFailed)
 }
 
-// lines describe the answers.
+// lines returns the answers as lines of text.
 func (a *answers) lines() []string {
 	n := humanize.Comma
 	lines := []string{fmt.Sprintf("answers %s requests: %s accepted, %s refused, %s failed", n(a.Requests), n(a.Accepted), n(a.Refused), n(a.Failed+a.Internal))}

@@ -28,38 +28,38 @@ type drillCase struct {
 	*cluster
 	*faults
 	*shop
-	turn
+	drillRun
 	seed     int64
 	buyers   *buyers
 	guardOff bool // the shop was built without its guard
 }
 
 // newCase prepares a drill on a cluster that is healthy and empty.
-func newCase(ctx context.Context, s *session, cl *cluster, t turn, set settings) (*drillCase, error) {
-	duration := t.duration
-	if set.short && t.shortDuration > 0 {
-		duration = t.shortDuration
+func newCase(ctx context.Context, s *session, cl *cluster, run drillRun, set settings) (*drillCase, error) {
+	duration := run.duration
+	if set.short && run.shortDuration > 0 {
+		duration = run.shortDuration
 	}
 	if set.rate == 0 {
 		set.rate = min(maxRate, float64(set.units)/2/duration.Seconds())
 	}
 	m := newMeter()
 	b, err := newBuyers(buyersOptions{
-		url: "http://" + cl.Addr(gateway), journal: filepath.Join(s.dir, fmt.Sprintf("%s-%s.jsonl", t.name, t.lock)), token: s.tokens.Of,
-		settings: set, repeat: t.repeat, meter: m,
+		url: "http://" + cl.Addr(gateway), journal: filepath.Join(s.dir, fmt.Sprintf("%s-%s.jsonl", run.name, run.lock)), token: s.tokens.Of,
+		settings: set, repeat: run.repeat, meter: m,
 	})
 	if err != nil {
 		return nil, err
 	}
 	name := fnv.New64a()
-	_, _ = io.WriteString(name, t.name) // never fails
+	_, _ = io.WriteString(name, run.name) // never fails
 	st := &steps{
 		ctx: ctx, timeline: newTimeline(s.out, m), short: set.short,
 		rand: rand.New(rand.NewPCG(uint64(set.seed), name.Sum64())), //nolint:gosec // it has to be repeatable
 	}
 	st.note("%d units on sale; buyers come at %.0f a second", set.units, set.rate)
 	return &drillCase{
-		steps: st, cluster: cl, turn: t, seed: set.seed, buyers: b,
+		steps: st, cluster: cl, drillRun: run, seed: set.seed, buyers: b,
 		faults: &faults{steps: st, cluster: cl, repairs: map[string]func(){}}, shop: &shop{steps: st, cluster: cl, meter: m},
 	}, nil
 }
@@ -120,7 +120,7 @@ func (c *drillCase) drained() error {
 
 // result checks the orders, if the database can be reached.
 func (c *drillCase) result(begin time.Time) *result {
-	r := newResult(c.turn, c.seed)
+	r := newResult(c.drillRun, c.seed)
 	r.guardOff, r.Figures, r.Skipped, r.Pause = c.guardOff, c.figures, c.skipped, c.meter.longestPause()
 	r.Events, r.Slots = c.list(), c.buyers.recorder.Report().Timeline
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)

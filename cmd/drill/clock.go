@@ -31,7 +31,7 @@ func clockDrills() []drill {
 }
 
 func clockBack(c *drillCase) {
-	hit, _ := c.pickInstance()
+	target, _ := c.pickInstance()
 	for _, s := range []struct {
 		set, text string
 		event     idgen.EventKind
@@ -41,31 +41,31 @@ func clockBack(c *drillCase) {
 		{"-1h", "goes back by an hour", idgen.WorkerSwitched},
 	} {
 		events := fmt.Sprintf("seckill_ids_events_total{event=%q}", s.event)
-		before := c.counts(events, hit)[hit]
-		setClock(c, hit, s.set, s.text)
-		c.until(fmt.Sprintf("the id generator of %s reports %s", hit, s.event), func() error {
-			return expect(c.counts(events, hit)[hit] > before, "it has not")
+		before := c.counts(events, target)[target]
+		setClock(c, target, s.set, s.text)
+		c.until(fmt.Sprintf("the id generator of %s reports %s", target, s.event), func() error {
+			return expect(c.counts(events, target)[target] > before, "it has not")
 		})
-		c.note("found: the id generator of %s has noticed (%s)", hit, s.event)
-		c.placesMore(hit)
-		resetClock(c, hit)
-		c.placesMore(hit)
+		c.note("found: the id generator of %s has noticed (%s)", target, s.event)
+		c.placesMore(target)
+		resetClock(c, target)
+		c.placesMore(target)
 	}
 	slow := c.between(2*time.Minute, 50*time.Minute).Round(time.Second)
-	restartSlow(c, hit, c.stop, slow)
-	restartSlow(c, hit, c.kill, 2*slow)
+	restartSlow(c, target, c.stop, slow)
+	restartSlow(c, target, c.kill, 2*slow)
 	oldIDs(c, slow/2)
-	resetClock(c, hit)
-	c.placesMore(hit)
+	resetClock(c, target)
+	c.placesMore(target)
 }
 
 // restartSlow ends an instance and starts it with a slow clock.
-func restartSlow(c *drillCase, hit string, end func(...string), by time.Duration) {
-	end(hit)
-	setClock(c, hit, (-by).String(), fmt.Sprintf("is %s slow", by))
-	c.start(hit)
-	c.ready(hit)
-	c.placesMore(hit)
+func restartSlow(c *drillCase, target string, end func(...string), by time.Duration) {
+	end(target)
+	setClock(c, target, (-by).String(), fmt.Sprintf("is %s slow", by))
+	c.start(target)
+	c.ready(target)
+	c.placesMore(target)
 }
 
 func setClock(c *drillCase, instance, set, text string) {

@@ -69,14 +69,14 @@ func choose(names []string) (chosen []drill, err error) {
 	return chosen, nil
 }
 
-// turn is a drill with a lock.
-type turn struct {
+// drillRun is a drill with one of its locks.
+type drillRun struct {
 	drill
 	lock string
 }
 
-// clusterKey identifies what a turn needs: turns with the same value run on the same containers.
-func (t *turn) clusterKey() string {
+// clusterKey identifies what a run needs: runs with the same value share their containers.
+func (t *drillRun) clusterKey() string {
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(t.needs.env)) {
 		env = append(env, name+"="+t.needs.env[name])
@@ -84,17 +84,17 @@ func (t *turn) clusterKey() string {
 	return strings.Join([]string{t.lock, strings.Join(env, ","), t.needs.tags, t.needs.overlay}, " ")
 }
 
-// turns orders the chosen drills so that those with the same needs follow each other. It skips locks to which a drill does
+// drillRuns orders the chosen drills so that those with the same needs follow each other. It skips locks to which a drill does
 // not apply.
-func turns(chosen []drill, locks []string) (all []turn, skipped []string) {
+func drillRuns(chosen []drill, locks []string) (all []drillRun, skipped []string) {
 	for i, lock := range locks {
 		for _, d := range chosen {
 			switch {
 			case d.fixedLock != "" && i == 0:
-				all = append(all, turn{d, d.fixedLock})
+				all = append(all, drillRun{d, d.fixedLock})
 			case d.fixedLock != "":
 			case slices.Contains(d.locks, lock):
-				all = append(all, turn{d, lock})
+				all = append(all, drillRun{d, lock})
 			default:
 				skipped = append(skipped, fmt.Sprintf("%s does not apply to --lock %s", d.name, lock))
 			}
@@ -106,7 +106,7 @@ func turns(chosen []drill, locks []string) (all []turn, skipped []string) {
 			first[t.clusterKey()] = i
 		}
 	}
-	slices.SortStableFunc(all, func(a, b turn) int { return first[a.clusterKey()] - first[b.clusterKey()] })
+	slices.SortStableFunc(all, func(a, b drillRun) int { return first[a.clusterKey()] - first[b.clusterKey()] })
 	return all, skipped
 }
 

@@ -45,10 +45,10 @@ func TestTurns_ShareClusters(t *testing.T) {
 	chosen := []drill{
 		{name: "a", locks: allLocks}, {name: "b", locks: allLocks, needs: leases}, {name: "c", locks: []string{"redis"}}, {name: "d", locks: allLocks, needs: leases},
 	}
-	all, skipped := turns(chosen, []string{"redis", "redlock"})
+	all, skipped := drillRuns(chosen, []string{"redis", "redlock"})
 	var order []string
-	for _, turn := range all {
-		order = append(order, turn.lock+" "+turn.name)
+	for _, run := range all {
+		order = append(order, run.lock+" "+run.name)
 	}
 	if want := []string{"redis a", "redis c", "redis b", "redis d", "redlock a", "redlock b", "redlock d"}; !slices.Equal(order, want) {
 		t.Errorf("order %q, want %q", order, want)
@@ -56,7 +56,7 @@ func TestTurns_ShareClusters(t *testing.T) {
 	if len(skipped) != 1 || !strings.Contains(skipped[0], "c ") {
 		t.Errorf("skipped %q", skipped)
 	}
-	own, _ := turns([]drill{{name: "e", fixedLock: "zookeeper"}}, []string{"redis", "none"})
+	own, _ := drillRuns([]drill{{name: "e", fixedLock: "zookeeper"}}, []string{"redis", "none"})
 	if len(own) != 1 || own[0].lock != "zookeeper" {
 		t.Errorf("a drill of one lock runs with %+v", own)
 	}
@@ -192,10 +192,10 @@ func TestMeter(t *testing.T) {
 	if first, ok := m.acceptedAfter(begin.Add(time.Second)); !ok || first.Sub(begin).Round(time.Second) != 2*time.Second {
 		t.Errorf("first after a second: %v, %s", ok, first.Sub(begin))
 	}
-	if n, _ := m.faultsIn(begin, begin.Add(4*time.Second)); n != 2 {
+	if n, _ := m.failuresIn(begin, begin.Add(4*time.Second)); n != 2 {
 		t.Errorf("%d faults", n)
 	}
-	if c := m.take(); c.accepted != 3 || c.refused != 1 || c.faults != 2 {
+	if c := m.take(); c.accepted != 3 || c.refused != 1 || c.failures != 2 {
 		t.Errorf("%+v", c)
 	}
 	if c := m.take(); c != (counts{}) {

@@ -19,10 +19,10 @@ func holderDrills() []drill {
 }
 
 func holderPaused(c *drillCase) {
-	hit, other := c.pickInstance()
+	target, other := c.pickInstance()
 	h := newLockHolders(c)
 	defer h.close()
-	before := pauseHolder(h, hit)
+	before := pauseHolder(h, target)
 	asleep := lockLease + time.Second
 	if !c.short {
 		asleep = workerLease + c.between(2*time.Second, 5*time.Second)
@@ -31,21 +31,21 @@ func holderPaused(c *drillCase) {
 	h.block() // waits until the server has ended the session of the paused instance
 	grantAgain(h, other, before)
 	awake := time.Now()
-	c.unpause(hit)
-	c.note("%s goes on with what it had begun, while %s works on the same", hit, other)
+	c.unpause(target)
+	c.note("%s goes on with what it had begun, while %s works on the same", target, other)
 	h.finish()
-	c.ready(hit)
+	c.ready(target)
 	c.measure("ready again after the instance ran on", time.Since(awake), 0)
 }
 
 // pauseHolder pauses an instance while it holds the holders' locks, and then frees the row that its transaction is waiting
 // for. It returns the owners of the locks, where they can be read.
-func pauseHolder(h *lockHolders, hit string) owners {
+func pauseHolder(h *lockHolders, target string) owners {
 	h.block()
-	h.ask(hit, "first")
+	h.ask(target, "first")
 	before, atWork := h.owned(holders)
-	h.c.assert(atWork, "%s is serving %d buyers", hit, holders)
-	h.c.pause(hit)
+	h.c.assert(atWork, "%s is serving %d buyers", target, holders)
+	h.c.pause(target)
 	h.unblock()
 	return before
 }

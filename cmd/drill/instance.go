@@ -44,18 +44,18 @@ func instanceKill(c *drillCase) {
 	var longest time.Duration
 	noticed := 0
 	for range times {
-		hit, _ := c.pickInstance()
+		target, _ := c.pickInstance()
 		before := time.Now()
-		c.kill(hit)
+		c.kill(target)
 		dead := time.Now()
-		if c.readiness(hit, http.StatusOK) == nil {
-			c.assert(false, "%s was killed and is not ready", hit)
+		if c.readiness(target, http.StatusOK) == nil {
+			c.assert(false, "%s was killed and is not ready", target)
 		}
 		c.sleep(c.between(least, most))
-		c.start(hit)
-		c.ready(hit)
+		c.start(target)
+		c.ready(target)
 		c.sleep(c.between(least, most))
-		n, last := c.meter.faultsIn(before, time.Now())
+		n, last := c.meter.failuresIn(before, time.Now())
 		noticed += n
 		longest = max(longest, last.Sub(dead))
 	}

@@ -23,7 +23,7 @@ type command struct {
 	Names     []string `arg:"" name:"drill" help:"Drills, or all, or list."`
 	Seed      int64    `help:"Chooses everything random: moments, instances, buyers. Without it, a random one, which is printed."`
 	Orders    int64    `default:"20000" help:"Units on sale; a drill ends when all of them are sold."`
-	Short     bool     `help:"Short faults and 2,500 orders, for CI. Limits on times only inform then."`
+	Short     bool     `help:"Short faults and 2,500 orders, for CI. A time beyond its limit does not fail the drill then."`
 	Rate      float64  `placeholder:"N" help:"Buyers a second. By default half of the units are sold by the drill's end."`
 	Lock      []string `default:"redis" placeholder:"LOCK" help:"The shop's lock: none, redis, redlock, zookeeper, or several of them; all for each that a drill applies to."`
 	Again     int64    `placeholder:"N" help:"Run a drill up to N times again if it did no harm but could not show what it is about."`
@@ -78,14 +78,14 @@ func (c *command) settings(ordersGiven bool) settings {
 }
 
 func main() {
-	// The second Ctrl-C has no effect: the program is taking everything down, and would leave it up otherwise.
+	// A second Ctrl-C has no effect: it would interrupt the shutdown, and leave containers running.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := start(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// start is main without the surroundings. It returns the exit status.
+// start parses the command line and runs the command. It returns the exit status.
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c command
 	parser, err := kong.New(&c, kong.Name("drill"), kong.Description(description), kong.Writers(stdout, stderr),
@@ -147,7 +147,7 @@ func (c *command) runAll(ctx context.Context, set settings, out io.Writer) (resu
 	if err != nil {
 		return nil, err
 	}
-	all, skipped := turns(chosen, c.Lock)
+	all, skipped := drillRuns(chosen, c.Lock)
 	for _, s := range skipped {
 		fmt.Fprintf(out, "%s\n", s)
 	}

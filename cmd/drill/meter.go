@@ -17,13 +17,13 @@ type meter struct {
 	times    *hdrhistogram.Histogram // of the window
 	accepted []time.Time             // when orders were accepted, in order
 	asked    []time.Time             // when those orders were asked for, in order
-	faults   []time.Time             // when requests failed or were left open, in order
+	failures []time.Time             // when requests failed or were left open, in order
 }
 
 // counts are those of a window.
 type counts struct {
-	accepted, refused, faults int64
-	p99                       time.Duration // of the accepted
+	accepted, refused, failures int64
+	p99                         time.Duration // of the accepted
 }
 
 func newMeter() *meter {
@@ -47,8 +47,8 @@ func (m *meter) add(e *loadtest.Entry) {
 	case class == loadtest.Refused && !turnedAway(e.Outcome):
 		m.window.refused++
 	default:
-		m.window.faults++
-		m.faults = insert(m.faults, done)
+		m.window.failures++
+		m.failures = insert(m.failures, done)
 	}
 }
 
@@ -82,11 +82,11 @@ func (m *meter) acceptedAfter(t time.Time) (time.Time, bool) {
 	return firstAfter(m.accepted, t)
 }
 
-// faultsIn counts the faults between two moments, and returns the time of the last one.
-func (m *meter) faultsIn(from, to time.Time) (n int, last time.Time) {
+// failuresIn counts the failures between two moments, and returns the time of the last one.
+func (m *meter) failuresIn(from, to time.Time) (n int, last time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, t := range m.faults {
+	for _, t := range m.failures {
 		if !t.Before(from) && t.Before(to) {
 			n, last = n+1, t
 		}

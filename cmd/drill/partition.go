@@ -37,58 +37,58 @@ func partitionDrills() []drill {
 }
 
 func partitionRedis(c *drillCase) {
-	hit, other := c.pickInstance()
+	target, other := c.pickInstance()
 	at := time.Now()
-	c.disconnect(hit, "redis")
-	c.until(hit+" goes without its lock", func() error { return c.breaker(hit, "lock", 1) })
-	c.note("%s has noticed and goes on with the database alone, %s later", hit, cli.Short(time.Since(at)))
-	before, granted := c.placedBy(hit, other), c.granted()
+	c.disconnect(target, "redis")
+	c.until(target+" goes without its lock", func() error { return c.breaker(target, "lock", 1) })
+	c.note("%s has noticed and goes on with the database alone, %s later", target, cli.Short(time.Since(at)))
+	before, granted := c.placedBy(target, other), c.granted()
 	c.sleep(c.between(3*time.Second, 6*time.Second))
-	locked, after := c.granted(), c.placedBy(hit, other)
-	c.assert(after[hit] > before[hit] && after[other] > before[other] && locked[other] > granted[other],
+	locked, after := c.granted(), c.placedBy(target, other)
+	c.assert(after[target] > before[target] && after[other] > before[other] && locked[other] > granted[other],
 		"%.0f orders were placed by %s without a lock, %.0f by %s, which was granted %.0f locks",
-		after[hit]-before[hit], hit, after[other]-before[other], other, locked[other]-granted[other])
+		after[target]-before[target], target, after[other]-before[other], other, locked[other]-granted[other])
 	back := time.Now()
-	c.reconnect(hit, "redis")
+	c.reconnect(target, "redis")
 	c.withLocks(granted)
 	c.measure("locks again after the instance was back on the network", time.Since(back), 0)
 }
 
 func partitionMySQL(c *drillCase) {
-	hit, other := c.pickInstance()
-	c.disconnect(hit, "mysql")
+	target, other := c.pickInstance()
+	c.disconnect(target, "mysql")
 	at := time.Now() // Docker has finished; when exactly the link was cut is not known
-	c.until(hit+" says that it is not ready", func() error { return c.readiness(hit, http.StatusServiceUnavailable) })
+	c.until(target+" says that it is not ready", func() error { return c.readiness(target, http.StatusServiceUnavailable) })
 	c.measure("the cut-off instance says that it is not ready", time.Since(at), notReadyLimit)
 	c.places(other, c.placedBy(other)[other])
 	c.measure("an order by the other instance after the cut", time.Since(at), 0)
 	begin := time.Now()
 	c.sleep(c.between(3*time.Second, 5*time.Second))
 	sold := c.soldSince(begin)
-	c.assert(sold > 0, "%d orders were placed by %s since, while %s is cut off", sold, other, hit)
+	c.assert(sold > 0, "%d orders were placed by %s since, while %s is cut off", sold, other, target)
 	c.ready(other)
 	back := time.Now()
-	c.reconnect(hit, "mysql")
-	before := c.placedBy(hit)[hit]
-	c.ready(hit)
+	c.reconnect(target, "mysql")
+	before := c.placedBy(target)[target]
+	c.ready(target)
 	c.measure("ready again after the instance was back on the network", time.Since(back), databaseLimit)
-	c.places(hit, before)
+	c.places(target, before)
 	c.measure("an order by it after it was back on the network", time.Since(back), databaseLimit)
 }
 
 func partitionBroker(c *drillCase) {
-	hit, other := c.pickInstance()
+	target, other := c.pickInstance()
 	at := time.Now()
-	c.disconnect(hit, "broker")
-	c.until(hit+" notices that the broker is away", func() error { return c.breaker(hit, "broker", 1) })
-	c.note("%s has noticed, %s later", hit, cli.Short(time.Since(at)))
-	sentBefore, placedBefore := countSent(c), c.placedBy(hit)[hit]
+	c.disconnect(target, "broker")
+	c.until(target+" notices that the broker is away", func() error { return c.breaker(target, "broker", 1) })
+	c.note("%s has noticed, %s later", target, cli.Short(time.Since(at)))
+	sentBefore, placedBefore := countSent(c), c.placedBy(target)[target]
 	c.sleep(c.between(3*time.Second, 6*time.Second))
-	sent, placed := countSent(c)-sentBefore, c.placedBy(hit)[hit]-placedBefore
-	c.assert(placed > 0 && sent > 0, "%.0f orders were placed by %s, and %d events sent by %s", placed, hit, sent, other)
+	sent, placed := countSent(c)-sentBefore, c.placedBy(target)[target]-placedBefore
+	c.assert(placed > 0 && sent > 0, "%.0f orders were placed by %s, and %d events sent by %s", placed, target, sent, other)
 	back := time.Now()
-	c.reconnect(hit, "broker")
-	c.until(hit+" reaches the broker again", func() error { return c.breaker(hit, "broker", 0) })
+	c.reconnect(target, "broker")
+	c.until(target+" reaches the broker again", func() error { return c.breaker(target, "broker", 0) })
 	c.measure("the broker reached again after the instance was back on the network", time.Since(back), 0)
 }
 

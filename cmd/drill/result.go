@@ -33,7 +33,7 @@ type result struct {
 	guardOff bool // the shop was built without its guard
 }
 
-func newResult(t turn, seed int64) *result {
+func newResult(t drillRun, seed int64) *result {
 	return &result{Name: t.name, Expectation: t.expectation, Risk: t.risk, Lock: t.lock, Seed: seed}
 }
 

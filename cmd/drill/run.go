@@ -8,7 +8,7 @@ import (
 )
 
 // run runs a drill, up to again times more if it could not show what it is about, and its negative control.
-func (s *session) run(ctx context.Context, t *turn, set settings, again int64) (*result, error) {
+func (s *session) run(ctx context.Context, t *drillRun, set settings, again int64) (*result, error) {
 	r, err := s.runOnce(ctx, t, set)
 	for n := int64(1); err == nil && n <= again && r.notShown() && ctx.Err() == nil; n++ {
 		r.print(s.out)
@@ -31,7 +31,7 @@ func (s *session) run(ctx context.Context, t *turn, set settings, again int64) (
 }
 
 // runOnce runs a drill on a cluster that has what it needs. The error says that there is none.
-func (s *session) runOnce(ctx context.Context, t *turn, set settings) (*result, error) {
+func (s *session) runOnce(ctx context.Context, t *drillRun, set settings) (*result, error) {
 	cl, err := s.clusterFor(ctx, t)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ const controlOrders = 1000
 
 // runControl repeats the drill with a shop that was built without its guard. The verdict must find the damage; otherwise
 // it proves nothing about the shop that has the guard.
-func (s *session) runControl(ctx context.Context, t *turn, set settings, r *result) error {
+func (s *session) runControl(ctx context.Context, t *drillRun, set settings, r *result) error {
 	begin := time.Now()
 	fmt.Fprintf(s.out, "\n%s, negative control: the same with a shop that was built without its guard (-tags %s)\n", t.name, guardOffTag)
 	if err := s.withoutGuard(ctx); err != nil {

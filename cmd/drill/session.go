@@ -80,7 +80,7 @@ func (s *session) image(tags string) string {
 
 // clusterFor returns a healthy and empty cluster that has what the turn needs: the one that is up, configured again, or a
 // new one if a drill has failed on it.
-func (s *session) clusterFor(ctx context.Context, t *turn) (*cluster, error) {
+func (s *session) clusterFor(ctx context.Context, t *drillRun) (*cluster, error) {
 	if s.cluster != nil && s.cluster.dirty {
 		if err := s.takeDown(context.WithoutCancel(ctx)); err != nil {
 			return nil, err
@@ -131,8 +131,8 @@ func (s *session) openCluster(ctx context.Context) error {
 	return nil
 }
 
-// buildFor builds the images of a turn that this session does not have yet.
-func (s *session) buildFor(ctx context.Context, t *turn) error {
+// buildFor builds the images of a run that this session does not have yet.
+func (s *session) buildFor(ctx context.Context, t *drillRun) error {
 	needed := []string{t.needs.tags}
 	if t.control {
 		needed = append(needed, guardOffTag)

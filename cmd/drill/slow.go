@@ -32,13 +32,13 @@ const (
 )
 
 func slowNetwork(c *drillCase) {
-	hit, other := c.pickInstance()
-	tools, err := newNetworkTools(c, hit)
+	target, other := c.pickInstance()
+	tools, err := newNetworkTools(c, target)
 	if err != nil {
 		c.skip("no image with tc: %v", err)
 		return
 	}
-	repair := "slow network of " + hit
+	repair := "slow network of " + target
 	c.repairs[repair] = tools.repair
 	at, how := time.Now(), "30 ms later (± 10), and one packet in fifty is lost"
 	if netemErr := tools.each(slowByNetem); netemErr != nil {
@@ -49,16 +49,16 @@ func slowNetwork(c *drillCase) {
 			return
 		}
 	}
-	c.event(fault, "what %s sends arrives %s", hit, how)
+	c.event(fault, "what %s sends arrives %s", target, how)
 	c.sleep(c.between(6*time.Second, 9*time.Second))
 	lost := tools.lost()
-	c.assert(lost > 0, "%d packets of %s were lost", lost, hit)
-	c.note("%d orders were placed meanwhile by %s and %s", c.soldSince(at), hit, other)
+	c.assert(lost > 0, "%d packets of %s were lost", lost, target)
+	c.note("%d orders were placed meanwhile by %s and %s", c.soldSince(at), target, other)
 	tools.repair()
 	delete(c.repairs, repair)
 	back := time.Now()
-	c.event(healed, "the network of %s is as before", hit)
-	c.places(hit, c.placedBy(hit)[hit])
+	c.event(healed, "the network of %s is as before", target)
+	c.places(target, c.placedBy(target)[target])
 	c.measure("an order by it after its network was as before", time.Since(back), 0)
 }
 

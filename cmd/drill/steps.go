@@ -131,7 +131,7 @@ func (s *steps) between(least, most time.Duration) time.Duration {
 }
 
 // pickInstance chooses an instance of the shop by the seed, and returns the other one too.
-func (s *steps) pickInstance() (hit, other string) {
+func (s *steps) pickInstance() (target, other string) {
 	if s.rand.IntN(2) == 0 {
 		return shop1, shop2
 	}

@@ -90,7 +90,7 @@ func (t *timeline) line(at time.Duration, text string) {
 		if c.accepted > 0 {
 			p99 = cli.Short(c.p99)
 		}
-		figures = fmt.Sprintf("%8s  %8s  %7s", humanize.Comma(int64(float64(c.accepted)/span+.5)), humanize.Comma(int64(float64(c.faults)/span+.5)), p99)
+		figures = fmt.Sprintf("%8s  %8s  %7s", humanize.Comma(int64(float64(c.accepted)/span+.5)), humanize.Comma(int64(float64(c.failures)/span+.5)), p99)
 		t.last = now
 	}
 	line := fmt.Sprintf("  %6.1fs  %s  %s", at.Seconds(), figures, text)

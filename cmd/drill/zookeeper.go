@@ -43,7 +43,7 @@ func zookeeperDrills() []drill {
 
 func zookeeperLeader(c *drillCase) {
 	tryWithHolders(c, func(h *lockHolders) (shown bool) {
-		old := zookeeperLeads(c)
+		old := currentLeader(c)
 		h.block()
 		h.ask(shop1, "first")
 		c.sleep(grantTime)
@@ -66,7 +66,7 @@ func loseLeader(c *drillCase, old string) {
 	granted := c.granted()
 	var leader string
 	c.until("another server leads", func() error {
-		leader = zookeeperLeads(c)
+		leader = currentLeader(c)
 		return expect(leader != old, "it is still %s", old)
 	})
 	c.note("found: %s leads, %s after %s was killed", leader, cli.Short(time.Since(killed)), old)
@@ -75,18 +75,18 @@ func loseLeader(c *drillCase, old string) {
 }
 
 func zookeeperSession(c *drillCase) {
-	hit, other := c.pickInstance()
+	target, other := c.pickInstance()
 	tryWithHolders(c, func(h *lockHolders) (shown bool) {
 		h.block()
-		h.ask(hit, "first")
+		h.ask(target, "first")
 		c.sleep(grantTime)
-		c.disconnect(hit, "zookeeper")
+		c.disconnect(target, "zookeeper")
 		c.sleep(lockSession + 1500*time.Millisecond) // the servers look for ended sessions once a second
-		shown = grantedToOther(h, hit, other)
+		shown = grantedToOther(h, target, other)
 		h.finish()
 		granted := c.granted()
 		back := time.Now()
-		c.reconnect(hit, "zookeeper")
+		c.reconnect(target, "zookeeper")
 		c.withLocks(granted)
 		c.measure("locks again after the instance was back on the network", time.Since(back), 0)
 		return shown
@@ -95,20 +95,20 @@ func zookeeperSession(c *drillCase) {
 
 // grantedToOther sends the second requests to the other instance, and reports whether all requests are at work twice. The
 // other instance uses its lock, so it was granted the locks that the first one has lost.
-func grantedToOther(h *lockHolders, hit, other string) bool {
+func grantedToOther(h *lockHolders, target, other string) bool {
 	c := h.c
-	c.assert(c.breaker(hit, "lock", 1) == nil, "%s has noticed that it gets no locks any more", hit)
+	c.assert(c.breaker(target, "lock", 1) == nil, "%s has noticed that it gets no locks any more", target)
 	h.ask(other, "second")
 	c.sleep(grantTime)
 	if c.breaker(other, "lock", 0) != nil || !h.atWork(2*holders) {
 		return false
 	}
-	c.note("found: %s was granted each of the %d locks, while %s is still at work", other, holders, hit)
+	c.note("found: %s was granted each of the %d locks, while %s is still at work", other, holders, target)
 	return true
 }
 
-// zookeeperLeads returns the server that leads.
-func zookeeperLeads(c *drillCase) string {
+// currentLeader returns the server that leads.
+func currentLeader(c *drillCase) string {
 	var errs []error
 	for _, s := range zookeeperServers {
 		var mode string

@@ -199,8 +199,8 @@ func parseOwners(text string, h *lockHolders) (owners, error) {
 }
 
 // redisOwners waits until every holder has its lock on the master of Redis. It asks for the master each time, since
-// Sentinel may change it again on a busy machine. shown is false if fewer than n requests are at work.
-func (h *lockHolders) redisOwners(n int64) (all owners, master string, shown bool) {
+// Sentinel may change it again on a busy machine. atWork is false if fewer than n requests are at work.
+func (h *lockHolders) redisOwners(n int64) (all owners, master string, atWork bool) {
 	h.c.until("every holder has its lock", func() error {
 		if !h.atWork(n) {
 			return nil
@@ -213,11 +213,11 @@ func (h *lockHolders) redisOwners(n int64) (all owners, master string, shown boo
 }
 
 // owned waits until every holder has its lock, and returns the owners if the lock's layout is known here. For other locks
-// it waits as long as it takes to be granted one. shown is false if fewer than n requests are at work then.
-func (h *lockHolders) owned(n int64) (all owners, shown bool) {
+// it waits as long as it takes to be granted one. atWork is false if fewer than n requests are at work then.
+func (h *lockHolders) owned(n int64) (all owners, atWork bool) {
 	if h.c.lock == "redis" {
-		all, _, shown = h.redisOwners(n)
-		return all, shown
+		all, _, atWork = h.redisOwners(n)
+		return all, atWork
 	}
 	h.c.sleep(grantTime)
 	return nil, h.atWork(n)
