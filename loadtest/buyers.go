@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Buyers are the users of a load who want one voucher. Each arrival is one of them, who orders a unit: first user
-// FirstUser, then the next one, and so on. After Users arrivals, the first one comes again with a new request.
+// Buyers are the users of a load who want one voucher. Each arrival is one of them, who orders a unit:
+// arrival n is user FirstUser + n mod Users. So after Users arrivals, the first user comes again with a new request.
 type Buyers struct {
 	Client    *Client
 	Recorder  *Recorder

@@ -47,7 +47,7 @@ func (o Outcome) Class() Class {
 	return Refused
 }
 
-// Final reports whether the outcome of a repeated request resolves it for good. Refusals such as "busy" do not.
+// Final reports whether this answer to a repeated request ends the repeating. Refusals such as "busy" do not.
 func (o Outcome) Final() bool {
 	switch o {
 	case Placed, Replayed, "sold-out", "already-ordered", "sale-not-started", "sale-ended", "not-found", "idempotency-key-reuse":

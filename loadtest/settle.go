@@ -15,8 +15,8 @@ type Settled struct {
 	Open    int64 `json:"open"`    // of them, still unknown
 }
 
-// settlers is the number of requests that are settled at the same time.
-const settlers = 32
+// settleClients is the number of clients that settle requests at the same time.
+const settleClients = 32
 
 // Pauses between two attempts to settle a request.
 const (
@@ -34,7 +34,7 @@ func Settle(ctx context.Context, c *Client, r *Recorder, unknown []Entry) Settle
 	}
 	requests := slices.Collect(maps.Keys(once))
 	var settled atomic.Int64
-	load := Load{Clients: settlers, Arrivals: int64(len(requests))}
+	load := Load{Clients: settleClients, Arrivals: int64(len(requests))}
 	_ = load.Run(ctx, func(a Arrival) { // fails only if there are no requests
 		if settle(ctx, c, r, requests[a.N]) {
 			settled.Add(1)

@@ -3,11 +3,12 @@ package compare
 import (
 	"fmt"
 	"io"
-	"seckill/cmd/internal/cli"
 	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"seckill/cmd/internal/cli"
 )
 
 // comparison is the result of all trials.

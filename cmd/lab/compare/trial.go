@@ -58,7 +58,7 @@ func (b *bench) run(ctx context.Context, c combination) (t trial, err error) {
 		return t, err
 	}
 	t.combination = c
-	s := &selling{bench: b, shop: shop, db: db, trial: &t}
+	s := &runningTrial{bench: b, shop: shop, db: db, trial: &t}
 	err = s.sell(ctx)
 	err = errors.Join(err, shop.close())
 	t.Warnings, t.Shop = shop.warnings, shop.usage()
@@ -68,8 +68,8 @@ func (b *bench) run(ctx context.Context, c combination) (t trial, err error) {
 	return t, s.check(ctx)
 }
 
-// selling is a trial that runs.
-type selling struct {
+// runningTrial is a trial whose shop is up.
+type runningTrial struct {
 	*bench
 	shop   *childShop
 	db     *tempDatabase
@@ -88,7 +88,7 @@ const (
 )
 
 // sell warms the shop up, places orders at full rate, and sells a small voucher out.
-func (s *selling) sell(ctx context.Context) (err error) {
+func (s *runningTrial) sell(ctx context.Context) (err error) {
 	if s.client, err = loadtest.NewClient(s.shop.url, loadtest.ClientOptions{Token: s.tokens.Of}); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *selling) sell(ctx context.Context) (err error) {
 	return s.sellOut(ctx)
 }
 
-func (s *selling) createVoucher(title string, stock int64) (loadtest.Voucher, error) {
+func (s *runningTrial) createVoucher(title string, stock int64) (loadtest.Voucher, error) {
 	now := time.Now()
 	return s.client.CreateVoucher(cli.Admin, loadtest.NewVoucher{
 		Title: title, PriceCents: 4900, Stock: stock, UserLimit: 1, PaySeconds: 3600,
@@ -115,7 +115,7 @@ func (s *selling) createVoucher(title string, stock int64) (loadtest.Voucher, er
 }
 
 // buy sends the load, and resolves unknown outcomes.
-func (s *selling) buy(ctx context.Context, v loadtest.Voucher, load loadtest.Load, users int64, copies int) (loadtest.Report, error) {
+func (s *runningTrial) buy(ctx context.Context, v loadtest.Voucher, load loadtest.Load, users int64, copies int) (loadtest.Report, error) {
 	recorder := loadtest.NewRecorder(s.record)
 	buyers := &loadtest.Buyers{
 		Client: s.client, Recorder: recorder, Voucher: v.ID, FirstUser: cli.FirstBuyer, Users: users, Copies: copies, CopyShare: 1,
@@ -130,14 +130,14 @@ func (s *selling) buy(ctx context.Context, v loadtest.Voucher, load loadtest.Loa
 	return report, nil
 }
 
-func (s *selling) record(e *loadtest.Entry) {
+func (s *runningTrial) record(e *loadtest.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries = append(s.entries, *e)
 }
 
 // fullRate places orders as fast as the shop answers. Each order has another user.
-func (s *selling) fullRate(ctx context.Context) error {
+func (s *runningTrial) fullRate(ctx context.Context) error {
 	voucher, err := s.createVoucher("Full rate", unlimitedStock)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *selling) fullRate(ctx context.Context) error {
 }
 
 // counters returns the counters of the servers that the trial uses.
-func (s *selling) counters(ctx context.Context) []counter {
+func (s *runningTrial) counters(ctx context.Context) []counter {
 	var commits counter
 	if s.db.admin == nil {
 		commits, s.measuredOn.Counted = countBatches(s.shop.url)
@@ -188,7 +188,7 @@ func (s *selling) counters(ctx context.Context) []counter {
 }
 
 // sellOut sells a small voucher out. There are more buyers than units, and each sends its request twice at once.
-func (s *selling) sellOut(ctx context.Context) (err error) {
+func (s *runningTrial) sellOut(ctx context.Context) (err error) {
 	if s.small, err = s.createVoucher("Sold out", s.cmd.SellOut); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (s *selling) sellOut(ctx context.Context) (err error) {
 }
 
 // check compares the clients' answers with the database, and audits the database.
-func (s *selling) check(ctx context.Context) error {
+func (s *runningTrial) check(ctx context.Context) error {
 	db, err := s.db.open(ctx, s.log)
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func Refill(ctx context.Context, c RefillConfig) (*RefillResult, error) {
 	result := &RefillResult{Rate: c.Rate, Step: c.Step}
 	ways := []struct {
 		name   string
-		loadAt float64 // of the share of a segment that is used; negative: no buffer
+		loadAt float64 // used share of a segment at which the next one is loaded; negative: no segments, one INCR for each id
 	}{{"incr per id", -1}, {"single buffer", 1}, {"double buffer", 0.1}}
 	for _, way := range ways {
 		run, err := c.run(ctx, way.loadAt)

@@ -50,7 +50,7 @@ func (r *KeysResult) section() report.Section {
 }
 
 func (r *StepResult) section() report.Section {
-	table := [][]string{{"step", "loads", "waits", "lost at a restart: in quiet", "at worst", "at the end"}}
+	table := [][]string{{"step", "loads", "waits", "lost at a restart: at low load", "at worst", "at the end"}}
 	chart := report.Chart{Title: "Step", Unit: "ids, logarithmic", Log: true}
 	for _, run := range r.Runs {
 		table = append(table, []string{run.Way, count(run.Loads), count(run.Waits), count(run.Quiet), count(run.Most), count(run.AtEnd)})

@@ -25,8 +25,8 @@ type result struct {
 	Clients  verdict.Owned    `json:"clients"`
 }
 
-// judge adds to the verdict what the clients' answers show.
-func (r *result) judge() {
+// addAnswers adds what the clients' answers show to the verdict.
+func (r *result) addAnswers() {
 	v, own := r.Verdict, r.Clients
 	failed := int64(0)
 	for _, outcome := range r.Load.Outcomes {

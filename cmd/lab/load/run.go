@@ -123,6 +123,6 @@ func (r *run) judge(result *result) (err error) {
 		}
 		result.Audited = true
 	}
-	result.judge()
+	result.addAnswers()
 	return nil
 }
