@@ -1,13 +1,5 @@
 // Package lockcore implements what all distributed locks have in common. A backend only adds how a lock is taken, renewed
-// and released on its servers.
-//
-// The life of a lock:
-//  1. Acquire looks whether the caller holds the lock already: re-entry by context (lockcore.go).
-//  2. Otherwise the caller queues in this process, and one caller for each key goes on (queue.go).
-//  3. The backend takes the lock on its servers and returns a Grant.
-//  4. The Grant becomes a Hold, and the caller gets a lease on it (hold.go, lease.go).
-//  5. A timer renews the Grant at each third of the lease (renew.go).
-//  6. The Hold ends when its last lease is released, when the lock is lost, or when the Core is closed (hold.go).
+// and released on its servers. "The life of a lock" in service/lock/README.md lists the steps and their files.
 package lockcore
 
 import (
