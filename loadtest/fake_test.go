@@ -15,7 +15,7 @@ type fakeShop struct {
 	mu       sync.Mutex
 	stock    int
 	orders   map[string]string // user/key → order
-	standing map[string]string // user → order
+	live     map[string]string // user → order
 	closed   map[string]bool   // orders
 	requests int               // to place an order
 	fault    func(n int, w http.ResponseWriter) (answered bool)
@@ -23,7 +23,7 @@ type fakeShop struct {
 }
 
 func newFakeShop(stock int) *fakeShop {
-	return &fakeShop{stock: stock, orders: map[string]string{}, standing: map[string]string{}, closed: map[string]bool{}}
+	return &fakeShop{stock: stock, orders: map[string]string{}, live: map[string]string{}, closed: map[string]bool{}}
 }
 
 func (f *fakeShop) start(t *testing.T) *Client {
@@ -62,16 +62,16 @@ func (f *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			VoucherID string `json:"voucher_id"`
 		}
 		list := []row{}
-		if id := f.standing[user]; id != "" {
+		if id := f.live[user]; id != "" {
 			list = append(list, row{id, "7"})
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"orders": list})
-	case len(path) == 3 && path[2] == "cancel" && f.standing[user] == path[1]:
+	case len(path) == 3 && path[2] == "cancel" && f.live[user] == path[1]:
 		f.stock++
 		f.closed[path[1]] = true
-		delete(f.standing, user)
+		delete(f.live, user)
 		fmt.Fprintf(w, `{"id":%q,"status":"closed"}`, path[1])
-	case len(path) >= 2 && path[0] == "orders" && (f.standing[user] == path[1] || f.closed[path[1]]):
+	case len(path) >= 2 && path[0] == "orders" && (f.live[user] == path[1] || f.closed[path[1]]):
 		fmt.Fprintf(w, `{"id":%q,"status":"paid"}`, path[1])
 	default:
 		refuse(w, 404, "not-found")
@@ -90,8 +90,8 @@ func (f *fakeShop) place(w http.ResponseWriter, r *http.Request, user string) {
 	case replay && r.Header.Get("Idempotency-Key") != "":
 		fmt.Fprintf(w, `{"id":%q,"user_id":%q}`, id, user)
 		return
-	case f.standing[user] != "":
-		refuse(w, 409, "already-ordered", "order", map[string]string{"id": f.standing[user]})
+	case f.live[user] != "":
+		refuse(w, 409, "already-ordered", "order", map[string]string{"id": f.live[user]})
 		return
 	case f.stock == 0:
 		refuse(w, 409, "sold-out")
@@ -99,7 +99,7 @@ func (f *fakeShop) place(w http.ResponseWriter, r *http.Request, user string) {
 	}
 	f.stock--
 	id = fmt.Sprint(1000 + n)
-	f.orders[name], f.standing[user] = id, id
+	f.orders[name], f.live[user] = id, id
 	if f.after != nil && f.after(n, w) {
 		return
 	}

@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The HTTP client's cleaner of idle connections ends by itself, some seconds after the last of them.
+	// The HTTP client's cleaner of idle connections ends some seconds after the last of them.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
 }

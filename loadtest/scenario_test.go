@@ -124,8 +124,8 @@ func TestSettle_ResolvesEveryRequest(t *testing.T) {
 				known[e.Order] = true
 			}
 		}
-		if len(known) != 30-shop.stock || len(shop.standing) != len(known) {
-			t.Errorf("no keys %v: clients know of %d orders, the shop of %d", noKeys, len(known), len(shop.standing))
+		if len(known) != 30-shop.stock || len(shop.live) != len(known) {
+			t.Errorf("no keys %v: clients know of %d orders, the shop of %d", noKeys, len(known), len(shop.live))
 		}
 	}
 }
@@ -170,8 +170,8 @@ func TestScenarios(t *testing.T) {
 		if failed := r.CountClass(OpPlace, Failed); failed != 0 {
 			t.Errorf("%s: %d failed", s.Name, failed)
 		}
-		if live := len(owners) - len(cancelled); live != len(shop.standing) || len(cancelled) != len(shop.closed) {
-			t.Errorf("%s: clients own %d live and %d closed orders, the shop has %d and %d", s.Name, live, len(cancelled), len(shop.standing), len(shop.closed))
+		if live := len(owners) - len(cancelled); live != len(shop.live) || len(cancelled) != len(shop.closed) {
+			t.Errorf("%s: clients own %d live and %d closed orders, the shop has %d and %d", s.Name, live, len(cancelled), len(shop.live), len(shop.closed))
 		}
 		if changes := s.PayShare + s.CancelShare; (r.Count(OpRead, Done) > 0) != (changes > 0) {
 			t.Errorf("%s: %d orders read", s.Name, r.Count(OpRead, Done))

@@ -1,6 +1,5 @@
-// Many users for few units. They come before the sale is open, rush in at the second of the opening, and go on coming at
-// half of that rate. A share of them is impatient and sends each request several times at once. Who came too early comes
-// again.
+// Many users for few units. Some come before the sale opens and come again later. At the opening, buyers come at the full
+// rate for two seconds, then at half of it. A share of them sends each request several times at once.
 //
 //   k6 run -e SECKILL_DATA=$PWD/data loadtest/k6/sale.js
 import exec from 'k6/execution';
@@ -12,8 +11,8 @@ const s = settings('sale');
 
 // The shape of the load, in seconds and arrivals a second.
 const burst = Math.min(2, s.arrivals / s.rate);
-const [first, crowd, steady] = [s.rate / 10, s.rate / 2, s.rate / 2].map(Math.ceil);
-const tooEarly = Math.floor(s.early * (first + crowd) / 2);
+const [first, beforeOpening, steady] = [s.rate / 10, s.rate / 2, s.rate / 2].map(Math.ceil);
+const tooEarly = Math.floor(s.early * (first + beforeOpening) / 2);
 const rest = Math.max(0, s.arrivals - s.rate * burst) / steady;
 
 export const options = common(s, {
@@ -21,7 +20,7 @@ export const options = common(s, {
     executor: 'ramping-arrival-rate', timeUnit: '1s', startRate: first,
     preAllocatedVUs: s.vus, maxVUs: s.vus, gracefulStop: '60s',
     stages: [
-      { duration: `${Math.round(1000 * s.early)}ms`, target: crowd },
+      { duration: `${Math.round(1000 * s.early)}ms`, target: beforeOpening },
       { duration: '0s', target: s.rate }, // the sale opens
       { duration: `${burst}s`, target: s.rate },
       { duration: '0s', target: steady },

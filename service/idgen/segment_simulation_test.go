@@ -94,16 +94,16 @@ func (s *segmentSimulation) take(in *segmentInstance) {
 	var wg sync.WaitGroup
 	floor := in.last
 	for range 1 + s.rng.IntN(4) {
-		n, patience := 1+s.rng.IntN([]int{3, 100, 3000}[s.rng.IntN(3)]), time.Duration(s.rng.IntN(200))*time.Millisecond
+		n, timeout := 1+s.rng.IntN([]int{3, 100, 3000}[s.rng.IntN(3)]), time.Duration(s.rng.IntN(200))*time.Millisecond
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+			ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 			defer cancel()
 			dst, begun := make([]idgen.ID, n), time.Now()
 			err := in.gen.NextN(ctx, dst)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if took := time.Since(begun); took > patience {
-				s.t.Errorf("took %s, its context ended after %s", took, patience)
+			if took := time.Since(begun); took > timeout {
+				s.t.Errorf("took %s, its context ended after %s", took, timeout)
 			}
 			if err != nil {
 				if !errors.Is(err, context.DeadlineExceeded) {

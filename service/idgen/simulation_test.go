@@ -170,9 +170,9 @@ func (s *simulation) start(in *instance) {
 	s.outcome("start", err, idgentest.ErrFault, idgen.ErrNoWorker, idgen.ErrLeaseLost, context.DeadlineExceeded)
 }
 
-func (s *simulation) take(in *instance, n int, patience time.Duration) {
+func (s *simulation) take(in *instance, n int, timeout time.Duration) {
 	dst := make([]idgen.ID, n)
-	err := s.bounded(patience, func(ctx context.Context) error { return in.gen.NextN(ctx, dst) })
+	err := s.bounded(timeout, func(ctx context.Context) error { return in.gen.NextN(ctx, dst) })
 	s.outcome("take", err, idgen.ErrLeaseLost, context.DeadlineExceeded)
 	if err != nil {
 		return

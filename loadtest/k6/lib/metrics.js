@@ -22,7 +22,7 @@ export const missed = new Counter('shop_missed');
 
 export const nothing = { oversold, undersold, duplicates, unexpected, unsettled, broken, unaccounted };
 
-/** Everything that is not an order but an answer to who asked for one, and leaves nothing open. */
+/** The final answers to a request for an order that are not an order. */
 export const refusals = ['sold-out', 'already-ordered', 'in-progress', 'sale-not-started', 'sale-ended', 'busy', 'unavailable', 'rate-limited'];
 
 const placeOutcomes = ['placed', 'replayed', ...refusals, 'outcome-unknown', 'timeout', 'broken', 'gateway', 'unexpected'];

@@ -115,8 +115,8 @@ export class Buyer {
 }
 
 /**
- * The verdict: what the shop has, by its audit, against what its buyers were told. It has to be reached in teardown, since
- * thresholds are judged after it and before handleSummary.
+ * Compares the answers to the buyers with the shop's audit. It runs in teardown, because k6 checks thresholds after
+ * teardown and before handleSummary.
  * @param {import('./settings.js').Settings} s
  * @param {Sale} sale
  */

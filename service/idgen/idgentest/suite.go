@@ -104,7 +104,7 @@ func racing(t *testing.T, newGen New) {
 	}
 }
 
-// draw takes n ids at once, or one by itself when n is zero.
+// draw takes n ids at once, or one with Next when n is zero.
 func draw(ctx context.Context, g idgen.Generator, n int) ([]idgen.ID, error) {
 	if n == 0 {
 		id, err := g.Next(ctx)
