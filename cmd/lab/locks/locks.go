@@ -86,7 +86,7 @@ func (r *result) print(w io.Writer, s subject) {
 		fmt.Fprintf(w, "  %s\n", f)
 	}
 	fmt.Fprintf(w, "  acquire and release: %s, %.1f requests\n", r.cost.pair.Round(time.Microsecond), r.cost.requests)
-	verdict := "and the audit finds every invariant to hold"
+	verdict := "and the audit finds that every invariant holds"
 	if !r.sale.audit.OK {
 		verdict = "AND THE AUDIT FINDS: " + r.sale.audit.Err().Error()
 	}

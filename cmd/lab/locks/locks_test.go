@@ -26,7 +26,7 @@ func TestCommand_EveryLock(t *testing.T) {
 			t.Errorf("%s: no two holders:\n%s", lock, stdout)
 		}
 	}
-	if n := strings.Count(stdout, "50 of 50 units sold, and the audit finds every invariant to hold"); n != 3 {
+	if n := strings.Count(stdout, "50 of 50 units sold, and the audit finds that every invariant holds"); n != 3 {
 		t.Errorf("%d sales of three were correct:\n%s", n, stdout)
 	}
 	if n := strings.Count(stdout, "would be refused by its token"); n != 4 {
