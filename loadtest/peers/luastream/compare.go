@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -47,9 +48,9 @@ func (c *compareCmd) Run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println(server)
-	contestants := []contestant{ours(c), peer(c, self)}
+	contestants := c.contestants(self)
 	results := make([]round, c.Rounds)
-	t := newTable(os.Stdout)
+	printTitles(os.Stdout)
 	for i := range results {
 		order := []int{0, 1}
 		if i%2 == 1 {
@@ -61,7 +62,7 @@ func (c *compareCmd) Run(ctx context.Context) error {
 				return fmt.Errorf("round %d, %s: %w", i+1, contestants[n].name, err)
 			}
 			results[i][n] = r
-			t.row(i+1, contestants[n].name, r)
+			printRow(os.Stdout, i+1, contestants[n].name, r)
 		}
 	}
 	conclude(os.Stdout, results)
@@ -72,30 +73,55 @@ func (c *compareCmd) Run(ctx context.Context) error {
 type contestant struct {
 	name    string
 	program string
-	args    []string // without the servers, which differ between runs
-	servers func(listen, redis, mysql string) []string
-	stats   bool // it has /stats
+	args    []string // without the addresses, which differ between runs
+	stats   bool     // it has /stats
 }
 
-// key signs the tokens. It is no secret: the shops listen on loopback, for this command only.
+// key signs the tokens. It is not secret: the shops listen on loopback, for this command only.
 const key = "a key for nothing but a comparison"
 
-func ours(c *compareCmd) contestant {
-	return contestant{
-		name: "ours", program: c.Seckill,
-		args: append([]string{"serve", "--migrate", "--jwt-key", key}, strings.Fields(c.Ours)...),
-		servers: func(listen, redis, mysql string) []string {
-			return []string{"--listen", listen, "--redis-addrs", redis, "--mysql-dsn", mysql}
-		},
-	}
+// contestants returns our shop and the peer.
+func (c *compareCmd) contestants(self string) [2]contestant {
+	ours := append([]string{"serve", "--migrate", "--jwt-key", key}, strings.Fields(c.Ours)...)
+	peer := append([]string{"serve", "--jwt-key", key}, strings.Fields(c.Peer)...)
+	return [2]contestant{{name: "ours", program: c.Seckill, args: ours}, {name: "peer", program: self, args: peer, stats: true}}
 }
 
-func peer(c *compareCmd, self string) contestant {
-	return contestant{
-		name: "peer", program: self, stats: true,
-		args: append([]string{"serve", "--jwt-key", key}, strings.Fields(c.Peer)...),
-		servers: func(listen, redis, mysql string) []string {
-			return []string{"--listen", listen, "--redis-addr", redis, "--mysql-dsn", mysql}
-		},
+// round has the results of our shop and of the peer.
+type round [2]result
+
+const layout = "%5v  %-5s %14s %12s %9s %8s %9s %9s  %s\n"
+
+func printTitles(w io.Writer) {
+	fmt.Fprintf(w, layout, "round", "who", "acknowledged/s", "durable/s", "waiting", "drained", "p50", "p99", "audit")
+}
+
+func printRow(w io.Writer, n int, who string, r result) {
+	verdict := "good"
+	if !r.good {
+		verdict = "BAD"
 	}
+	fmt.Fprintf(w, layout, n, who, fmt.Sprintf("%.0f", r.acknowledged), fmt.Sprintf("%.0f", r.durable), fmt.Sprint(r.waiting),
+		r.drain.Round(10*time.Millisecond), r.p50.Round(10*time.Microsecond), r.p99.Round(10*time.Microsecond), verdict)
+}
+
+// conclude prints the ratios.
+func conclude(w io.Writer, rounds []round) {
+	fmt.Fprintf(w, "\nOf %d rounds, medians:\n", len(rounds))
+	fmt.Fprintf(w, "  Our shop acknowledges %.2f times as many orders a second as the peer, and all of them are durable.\n",
+		ratio(rounds, func(r *round) float64 { return r[0].acknowledged / r[1].acknowledged }))
+	fmt.Fprintf(w, "  Our shop makes %.2f times as many orders a second durable.\n",
+		ratio(rounds, func(r *round) float64 { return r[0].durable / r[1].durable }))
+	fmt.Fprintf(w, "  When the load ended, %.0f %% of the peer's acknowledged orders were in Redis only.\n",
+		100*ratio(rounds, func(r *round) float64 { return float64(r[1].waiting) / float64(r[1].orders) }))
+}
+
+// ratio is the median of a figure over all rounds.
+func ratio(rounds []round, of func(*round) float64) float64 {
+	all := make([]float64, len(rounds))
+	for i := range rounds {
+		all[i] = of(&rounds[i])
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }

@@ -26,7 +26,7 @@ func TestCompare(t *testing.T) {
 			Rounds: 1, Duration: time.Second, Clients: 16,
 		}
 		var played round
-		for i, who := range []contestant{ours(c), peer(c, luastream)} {
+		for i, who := range c.contestants(luastream) {
 			r, err := c.run(t.Context(), &who)
 			if err != nil {
 				t.Fatalf("%s: %v", who.name, err)
@@ -43,7 +43,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%d databases are left", left)
 		}
 		var text strings.Builder
-		newTable(&text).row(1, "peer", played[1])
+		printRow(&text, 1, "peer", played[1])
 		conclude(&text, []round{played})
 		if !strings.Contains(text.String(), "good") || strings.Contains(text.String(), "NaN") {
 			t.Errorf("the table: %s", &text)
@@ -55,7 +55,7 @@ func TestCompare(t *testing.T) {
 func TestCompare_StartFails(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db dbtest.Database) {
 		c := &compareCmd{MySQLDSN: db.DSN, Redis: redistest.Binary(t), AOF: "off"}
-		broken := contestant{name: "broken", program: redistest.Binary(t), servers: func(string, string, string) []string { return []string{"--no-such-option"} }}
+		broken := contestant{name: "broken", program: redistest.Binary(t), args: []string{"--no-such-option"}}
 		_, err := c.run(t.Context(), &broken)
 		if err == nil || !strings.Contains(err.Error(), "ended at once") || !strings.Contains(err.Error(), "no-such-option") {
 			t.Errorf("got %v", err)

@@ -41,8 +41,9 @@ func (c *compareCmd) run(ctx context.Context, who *contestant) (r result, err er
 	if err != nil {
 		return r, err
 	}
+	addresses := []string{"--listen", listen, "--redis-addrs", redis, "--mysql-dsn", dsn}
 	url := "http://" + listen
-	if err := s.start(ctx, url+"/readyz", who.program, slices.Concat(who.args, who.servers(listen, redis, dsn))...); err != nil {
+	if err := s.start(ctx, url+"/readyz", who.program, slices.Concat(who.args, addresses)...); err != nil {
 		return r, err
 	}
 	if _, err := c.load(ctx, url, time.Second); err != nil { // connections, caches, pages

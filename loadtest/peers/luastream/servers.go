@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,8 +26,8 @@ func (s *servers) onClose(f func() error) { s.closers = append(s.closers, f) }
 
 func (s *servers) close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+	for _, closer := range slices.Backward(s.closers) {
+		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
 }
@@ -39,27 +40,26 @@ const (
 
 // process starts a program; close stops it with SIGTERM. Its output becomes part of an error.
 func (s *servers) process(program string, args ...string) (ended <-chan struct{}, err error) {
-	cmd := exec.Command(program, args...)
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopLimit
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
+		stop()
 		return nil, err
 	}
 	var failed error
 	done := make(chan struct{})
 	go func() { failed = cmd.Wait(); close(done) }()
 	s.onClose(func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended; then Wait has the error
-		select {
-		case <-done:
-		case <-time.After(stopLimit):
-			_ = cmd.Process.Kill()
-			<-done
+		stop()
+		<-done
+		if failed == nil || errors.Is(failed, context.Canceled) { // stopped with status 0
+			return nil
 		}
-		if failed != nil {
-			return fmt.Errorf("%s: %w: %s", program, failed, output.String())
-		}
-		return nil
+		return fmt.Errorf("%s: %w: %s", program, failed, output.String())
 	})
 	return done, nil
 }

@@ -2,10 +2,13 @@ package shop
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"seckill/service"
+	"seckill/service/idgen"
 )
 
 // Audit waits until the stream is empty, or fails when ctx ends, and checks the sales of this instance then. So it says
@@ -75,4 +78,48 @@ func (s *Shop) Drain(ctx context.Context) error {
 		}
 		pause(ctx, 10*time.Millisecond)
 	}
+}
+
+// Stats is how far a sale's orders have come since this instance started.
+type Stats struct {
+	Voucher      idgen.ID `json:"voucher_id"`
+	Acknowledged int64    `json:"acknowledged"` // answered 201
+	Durable      int64    `json:"durable"`      // rows that this instance has committed to MySQL
+	Refused      int64    `json:"refused"`      // taken from the stream, and refused by MySQL for good
+	Waiting      int64    `json:"waiting"`      // of the acknowledged, those in Redis only when the last was answered
+
+	DurablePerSecond float64 `json:"durable_per_second"` // from the first answer to the last commit
+	DrainSeconds     float64 `json:"drain_seconds"`      // from the last answer to the last commit
+}
+
+// Stats returns the sales of this instance, in no order.
+func (s *Shop) Stats() (all []Stats) {
+	s.sales.Range(func(_, value any) bool {
+		all = append(all, value.(*sale).stats())
+		return true
+	})
+	return all
+}
+
+func (s *sale) stats() Stats {
+	stats := Stats{
+		Voucher: s.voucher.ID, Acknowledged: s.acknowledged.Load(), Durable: s.durable.Load(), Refused: s.refused.Load(),
+		Waiting: s.waiting.Load(),
+	}
+	first, last, durable := s.firstAck.Load(), s.lastAck.Load(), s.lastDurable.Load()
+	if durable > first {
+		stats.DurablePerSecond = float64(stats.Durable) / time.Duration(durable-first).Seconds()
+	}
+	stats.DrainSeconds = max(0, time.Duration(durable-last).Seconds())
+	return stats
+}
+
+// ServeHTTP answers GET /stats.
+func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/stats" {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s.Stats()) // fails only if the client is gone
 }

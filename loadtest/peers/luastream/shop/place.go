@@ -43,7 +43,12 @@ func (s *Shop) PlaceOrder(ctx context.Context, req service.PlaceRequest) (order 
 	}
 	verdict, err := s.place.Run(ctx, s.orders, sale.keys, sale.text, strconv.FormatInt(int64(req.UserID), 10), id.String()).Int()
 	if err != nil {
-		return order, false, unknown(err, req.RequestID)
+		if redis.IsReadOnlyError(err) || redis.IsLoadingError(err) { // the server says that it did nothing
+			return order, false, service.Unavailable(err)
+		}
+		e := service.Unknown(err)
+		e.RequestID = req.RequestID
+		return order, false, e
 	}
 	switch verdict {
 	case soldOut:
@@ -58,13 +63,4 @@ func (s *Shop) PlaceOrder(ctx context.Context, req service.PlaceRequest) (order 
 		ID: id, VoucherID: req.VoucherID, UserID: req.UserID, RequestID: req.RequestID, Status: service.Pending, Version: 1,
 		PriceCents: sale.voucher.PriceCents, CreatedAt: now, PayBy: now.Add(sale.voucher.PayWithin),
 	}, false, nil
-}
-
-func unknown(cause error, requestID string) error {
-	if redis.IsReadOnlyError(cause) || redis.IsLoadingError(cause) { // the server says that it did nothing
-		return service.Unavailable(cause)
-	}
-	e := service.Unknown(cause)
-	e.RequestID = requestID
-	return e
 }
