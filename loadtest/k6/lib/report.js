@@ -1,22 +1,7 @@
 import { nothing, series } from './metrics.js';
 import { page } from './page.js';
 
-/**
- * What a run came to, for programs.
- * @typedef {object} Result
- * @property {string} scenario
- * @property {boolean} ok
- * @property {number} seconds
- * @property {number} arrivals
- * @property {number} dropped
- * @property {number} requests
- * @property {number} orders      placed, as far as their buyers know
- * @property {Record<string, number>} defects  each of them has to be 0
- * @property {{op: string, outcome: string, count: number}[]} answers  most frequent first
- * @property {Record<string, Record<string, number>>} latency  in milliseconds, of accepted and refused
- * @property {{metric: string, condition: string, ok: boolean}[]} thresholds
- * @property {object} settings
- */
+/** @typedef {ReturnType<typeof summarize>} Result */
 
 /**
  * A handleSummary that prints the result and writes it as JSON and as a page.
@@ -34,9 +19,9 @@ export function report(s) {
 }
 
 /**
+ * The result of a run, for programs. Each of the defects must be 0; latencies are in milliseconds.
  * @param {import('./settings.js').Settings} s
  * @param {any} data
- * @returns {Result}
  */
 function summarize(s, data) {
   /** @type {(name: string) => any} */

@@ -1,35 +1,11 @@
 // The settings of a script: the numbers of scenarios.json, which the Go load generator has too. Variables change them
-// (k6 run -e RATE=500 sale.js).
+// (k6 run -e RATE=500 sale.js); loadtest/README.md explains each.
 
-/**
- * @typedef {object} Settings
- * @property {string} scenario
- * @property {string} url        address of the shop
- * @property {string} key        signs tokens
- * @property {number} stock      units of the voucher
- * @property {number} users      after the last one, the first comes again
- * @property {number} firstUser  number of the first of them
- * @property {number} rate       arrivals a second
- * @property {number} arrivals   number of all arrivals
- * @property {number} early      seconds for which buyers come before the sale opens (script sale)
- * @property {number} copies     how often an impatient buyer sends a request at the same time
- * @property {number} copyShare  of the arrivals that are impatient, from 0 to 1
- * @property {number} paySeconds until an unpaid order expires
- * @property {number} payShare   share of the orders that are paid
- * @property {number} cancelShare share of the orders that are cancelled
- * @property {number} vus        arrivals that are served at the same time, at most
- * @property {number} settle     seconds to repeat a request whose outcome is unknown
- * @property {number} timeout    seconds to wait for an answer
- * @property {number} dropped    number of arrivals that may find no free virtual user
- * @property {number} accepted   most milliseconds until 99 of 100 orders are answered
- * @property {number} refused    most milliseconds until 99 of 100 refusals are answered
- * @property {string} report     path of the reports, without .json and .html
- */
+/** @typedef {ReturnType<typeof settings>} Settings */
 
 /**
  * The variables' names are the settings' in capitals: COPY_SHARE is copyShare.
  * @param {string} scenario
- * @returns {Settings}
  */
 export function settings(scenario) {
   const numbers = JSON.parse(open(import.meta.resolve('../scenarios.json')))[scenario];
