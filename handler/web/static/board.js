@@ -43,36 +43,36 @@ const eventText = e => t('e:' + e.kind, { what: e.what ?? '' })
 const rate = (...names) => row => (1000 * sum(row, names)) / row.dt
 const charts = [
   { name: 'cStock', scale: 'linear', floor: 10, label: count, series: [
-    { name: 'stock', color: 's1', fill: true, value: r => r.stock },
-    { name: 'sold', color: 's2', value: r => (r.stock < 0 ? -1 : r.total - r.stock) },
+    { name: 'stock', color: 'accent', fill: true, value: r => r.stock },
+    { name: 'sold', color: 'blue', value: r => (r.stock < 0 ? -1 : r.total - r.stock) },
   ] },
   { name: 'cAnswers', scale: 'log', floor: 100, label: count, series: [
-    { name: 'placed', color: 's3', fill: true, value: rate('placed') },
-    { name: 'replayed', color: 's2', value: rate('replayed') },
-    { name: 'sold_out', color: 's6', value: rate('sold_out') },
-    { name: 'already_ordered', color: 's5', value: rate('already_ordered') },
-    { name: 'in_progress', color: 's4', value: rate('in_progress') },
+    { name: 'placed', color: 'good', fill: true, value: rate('placed') },
+    { name: 'replayed', color: 'blue', value: rate('replayed') },
+    { name: 'sold_out', color: 'soft', value: rate('sold_out') },
+    { name: 'already_ordered', color: 'violet', value: rate('already_ordered') },
+    { name: 'in_progress', color: 'warn', value: rate('in_progress') },
     { name: 'outside', color: 'control', value: rate('outside', 'mistaken') },
-    { name: 'failed', color: 's1', value: rate('busy', 'unavailable', 'unknown', 'internal') },
+    { name: 'failed', color: 'accent', value: rate('busy', 'unavailable', 'unknown', 'internal') },
   ] },
   { name: 'cTime', scale: 'log', unit: 100, floor: 10_000, label: time, series: [
-    { name: 'p50', color: 's3', fill: true, value: r => r.p50 },
-    { name: 'p90', color: 's4', value: r => r.p90 },
-    { name: 'p99', color: 's1', value: r => r.p99 },
+    { name: 'p50', color: 'good', fill: true, value: r => r.p50 },
+    { name: 'p90', color: 'warn', value: r => r.p90 },
+    { name: 'p99', color: 'accent', value: r => r.p99 },
   ] },
   { name: 'cLocks', scale: 'log', floor: 100, label: count, series: [
-    { name: 'granted', color: 's3', fill: true, value: rate('lock_granted') },
-    { name: 'held', color: 's2', value: rate('lock_held') },
-    { name: 'bypassed', color: 's4', value: rate('lock_bypassed', 'lock_failed') },
-    { name: 'lockLost', color: 's1', value: rate('lock_lost') },
+    { name: 'granted', color: 'good', fill: true, value: rate('lock_granted') },
+    { name: 'held', color: 'blue', value: rate('lock_held') },
+    { name: 'bypassed', color: 'warn', value: rate('lock_bypassed', 'lock_failed') },
+    { name: 'lockLost', color: 'accent', value: rate('lock_lost') },
   ] },
   { name: 'cQueue', scale: 'log', floor: 100, label: count, series: [
-    { name: 'batch', color: 's2', fill: true, value: r => (r.commits ? r.committed / r.commits : 0) },
-    { name: 'queue', color: 's4', value: r => r.queue },
+    { name: 'batch', color: 'blue', fill: true, value: r => (r.commits ? r.committed / r.commits : 0) },
+    { name: 'queue', color: 'warn', value: r => r.queue },
   ] },
   { name: 'cOutbox', scale: 'linear', floor: 100, label: count, series: [
-    { name: 'outbox', color: 's5', fill: true, value: r => r.outbox },
-    { name: 'oldest', color: 's4', own: true, floor: 1000, value: r => r.outbox_oldest, show: ms => (ms > 0 ? time(ms * 1000) : '–') },
+    { name: 'outbox', color: 'violet', fill: true, value: r => r.outbox },
+    { name: 'oldest', color: 'warn', own: true, floor: 1000, value: r => r.outbox_oldest, show: ms => (ms > 0 ? time(ms * 1000) : '–') },
   ] },
 ]
 
@@ -83,7 +83,9 @@ function createCharts() {
     for (const s of chart.series) {
       s.out = el('b', { class: 'number' }, '–')
       s.caption = el('span')
-      legend.append(el('li', { class: s.color }, s.caption, ' ', s.out))
+      const item = el('li', {}, s.caption, ' ', s.out)
+      item.style.setProperty('--own', `var(--${s.color})`)
+      legend.append(item)
     }
     chart.title = el('h2')
     byId('charts').append(el('figure', { class: 'card' }, el('figcaption', {}, chart.title, legend), chart.canvas))

@@ -60,5 +60,5 @@ const notable = ['sold-out', 'clock-back', 'worker-switched', 'instance-went', '
 export function eventColour(kind) {
   if (good.includes(kind)) return 'good'
   if (bad.includes(kind)) return 'accent'
-  return notable.includes(kind) ? 'warn' : kind === 'mark' ? 's5' : 's2'
+  return notable.includes(kind) ? 'warn' : kind === 'mark' ? 'violet' : 'blue'
 }
