@@ -36,11 +36,7 @@ func (h *Handler) makeIDs(c *gin.Context) error {
 }
 
 // decodeID is GET /api/v1/admin/ids/{id}. It returns the parts of a snowflake id; segment ids have none.
-func (h *Handler) decodeID(c *gin.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
+func (h *Handler) decodeID(c *gin.Context, id idgen.ID) error {
 	answer := struct {
 		ID   idgen.ID `json:"id"`
 		Kind string   `json:"kind"`

@@ -59,17 +59,13 @@ func (h *Handler) placeOrder(c *gin.Context) error {
 }
 
 // getOrder is GET /api/v1/orders/{id}.
-func (h *Handler) getOrder(c *gin.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
+func (h *Handler) getOrder(c *gin.Context, id idgen.ID) error {
 	order, err := h.cfg.Shop.Order(c.Request.Context(), userOf(c), id)
 	return respondOrder(c, order, err)
 }
 
 // payOrder is POST /api/v1/orders/{id}/pay.
-func (h *Handler) payOrder(c *gin.Context) error {
+func (h *Handler) payOrder(c *gin.Context, id idgen.ID) error {
 	var body struct {
 		PaymentID *string `json:"payment_id"`
 	}
@@ -79,21 +75,13 @@ func (h *Handler) payOrder(c *gin.Context) error {
 	if body.PaymentID != nil && *body.PaymentID == "" {
 		return invalid("payment_id", "must not be empty; leave it out if no money was transferred")
 	}
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
 	order, err := h.cfg.Shop.PayOrder(c.Request.Context(), userOf(c), id, valueOr(body.PaymentID, ""))
 	return respondOrder(c, order, err)
 }
 
 // cancelOrder is POST /api/v1/orders/{id}/cancel.
-func (h *Handler) cancelOrder(c *gin.Context) error {
+func (h *Handler) cancelOrder(c *gin.Context, id idgen.ID) error {
 	if err := h.decodeOptional(c, &struct{}{}); err != nil {
-		return err
-	}
-	id, err := pathID(c)
-	if err != nil {
 		return err
 	}
 	order, err := h.cfg.Shop.CancelOrder(c.Request.Context(), userOf(c), id)

@@ -60,11 +60,7 @@ func (h *Handler) listOutbox(c *gin.Context) error {
 }
 
 // getOutbox is GET /api/v1/admin/outbox/{id}.
-func (h *Handler) getOutbox(c *gin.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
+func (h *Handler) getOutbox(c *gin.Context, id idgen.ID) error {
 	entry, found, err := h.cfg.Outbox.Show(c.Request.Context(), int64(id))
 	switch {
 	case err != nil:
@@ -76,12 +72,8 @@ func (h *Handler) getOutbox(c *gin.Context) error {
 }
 
 // retryOutbox is POST /api/v1/admin/outbox/{id}/retry. Repeating it is safe.
-func (h *Handler) retryOutbox(c *gin.Context) error {
+func (h *Handler) retryOutbox(c *gin.Context, id idgen.ID) error {
 	if err := h.decodeOptional(c, &struct{}{}); err != nil {
-		return err
-	}
-	id, err := pathID(c)
-	if err != nil {
 		return err
 	}
 	n, err := h.cfg.Outbox.Retry(c.Request.Context(), []int64{int64(id)})

@@ -110,15 +110,6 @@ func idempotencyKey(header http.Header) (string, error) {
 	}
 }
 
-// pathID returns the id in the path. A text that is not an id is a resource that does not exist.
-func pathID(c *gin.Context) (idgen.ID, error) {
-	id, err := idgen.ParseID(c.Param("id"))
-	if err != nil {
-		return 0, service.ErrNotFound
-	}
-	return id, nil
-}
-
 // defaultPage is the default number of rows of a page.
 const defaultPage = 20
 

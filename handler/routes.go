@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"seckill/service"
+	"seckill/service/idgen"
 )
 
 // routes lists all routes. Handlers and checks return errors; fail (problem.go) turns them
@@ -24,7 +27,7 @@ func (h *Handler) routes(e *gin.Engine) {
 
 	public := api.Group("", requestTimeout)
 	public.GET("/vouchers", h.handle(h.listVouchers))
-	public.GET("/vouchers/:id", h.handle(h.getVoucher))
+	public.GET("/vouchers/:id", h.handleID(h.getVoucher))
 	if h.cfg.Guests {
 		public.POST("/session/guest", h.handle(h.guestSession))
 	}
@@ -32,9 +35,9 @@ func (h *Handler) routes(e *gin.Engine) {
 	user := api.Group("/orders", h.handle(h.authenticate), h.handle(h.limitUser))
 	user.POST("", withTimeout(h.cfg.PlaceTimeout), h.handle(h.placeOrder))
 	user.GET("", requestTimeout, h.handle(h.listOrders))
-	user.GET("/:id", requestTimeout, h.handle(h.getOrder))
-	user.POST("/:id/pay", requestTimeout, h.handle(h.payOrder))
-	user.POST("/:id/cancel", requestTimeout, h.handle(h.cancelOrder))
+	user.GET("/:id", requestTimeout, h.handleID(h.getOrder))
+	user.POST("/:id/pay", requestTimeout, h.handleID(h.payOrder))
+	user.POST("/:id/cancel", requestTimeout, h.handleID(h.cancelOrder))
 
 	admin := api.Group("/admin", h.handle(h.authenticate), h.handle(requireAdmin))
 	if h.cfg.Audit != nil {
@@ -42,17 +45,17 @@ func (h *Handler) routes(e *gin.Engine) {
 	}
 	admin.Use(requestTimeout) // for the routes that follow
 	admin.POST("/vouchers", h.handle(h.createVoucher))
-	admin.PATCH("/vouchers/:id", h.handle(h.changeVoucher))
-	admin.POST("/vouchers/:id/stock", h.handle(h.addStock))
-	admin.POST("/vouchers/:id/end", h.handle(h.endSale))
+	admin.PATCH("/vouchers/:id", h.handleID(h.changeVoucher))
+	admin.POST("/vouchers/:id/stock", h.handleID(h.addStock))
+	admin.POST("/vouchers/:id/end", h.handleID(h.endSale))
 	if h.cfg.IDs != nil {
 		admin.POST("/ids", h.handle(h.makeIDs))
-		admin.GET("/ids/:id", h.handle(h.decodeID))
+		admin.GET("/ids/:id", h.handleID(h.decodeID))
 	}
 	if h.cfg.Outbox != nil {
 		admin.GET("/outbox", h.handle(h.listOutbox))
-		admin.GET("/outbox/:id", h.handle(h.getOutbox))
-		admin.POST("/outbox/:id/retry", h.handle(h.retryOutbox))
+		admin.GET("/outbox/:id", h.handleID(h.getOutbox))
+		admin.POST("/outbox/:id/retry", h.handleID(h.retryOutbox))
 	}
 
 	if h.cfg.Board != nil {
@@ -84,6 +87,17 @@ func (h *Handler) handle(next func(*gin.Context) error) gin.HandlerFunc {
 			h.fail(c, err)
 		}
 	}
+}
+
+// handleID is handle for a route with an id. A text that is not an id is a resource that does not exist.
+func (h *Handler) handleID(next func(*gin.Context, idgen.ID) error) gin.HandlerFunc {
+	return h.handle(func(c *gin.Context) error {
+		id, err := idgen.ParseID(c.Param("id"))
+		if err != nil {
+			return service.ErrNotFound
+		}
+		return next(c, id)
+	})
 }
 
 // withTimeout limits the context of a request, which also ends when the client goes away.

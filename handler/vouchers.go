@@ -42,11 +42,7 @@ func respondVoucher(c *gin.Context, voucher service.Voucher, err error) error {
 }
 
 // getVoucher is GET /api/v1/vouchers/{id}.
-func (h *Handler) getVoucher(c *gin.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
+func (h *Handler) getVoucher(c *gin.Context, id idgen.ID) error {
 	voucher, err := h.cfg.Shop.Voucher(c.Request.Context(), id)
 	return respondVoucher(c, voucher, err)
 }
@@ -114,7 +110,7 @@ func seconds(n int64) time.Duration {
 }
 
 // changeVoucher is PATCH /api/v1/admin/vouchers/{id}.
-func (h *Handler) changeVoucher(c *gin.Context) error {
+func (h *Handler) changeVoucher(c *gin.Context, id idgen.ID) error {
 	var body struct {
 		Title      *string    `json:"title"`
 		PriceCents *int64     `json:"price_cents"`
@@ -125,24 +121,16 @@ func (h *Handler) changeVoucher(c *gin.Context) error {
 	if err := h.decode(c, &body); err != nil {
 		return err
 	}
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
 	voucher, err := h.cfg.Shop.ChangeVoucher(c.Request.Context(), id, service.VoucherChange(body))
 	return respondVoucher(c, voucher, err)
 }
 
 // addStock is POST /api/v1/admin/vouchers/{id}/stock.
-func (h *Handler) addStock(c *gin.Context) error {
+func (h *Handler) addStock(c *gin.Context, id idgen.ID) error {
 	var body struct {
 		Units int64 `json:"units"`
 	}
 	if err := h.decode(c, &body); err != nil {
-		return err
-	}
-	id, err := pathID(c)
-	if err != nil {
 		return err
 	}
 	key, err := idempotencyKey(c.Request.Header)
@@ -162,12 +150,8 @@ func (h *Handler) addStock(c *gin.Context) error {
 }
 
 // endSale is POST /api/v1/admin/vouchers/{id}/end.
-func (h *Handler) endSale(c *gin.Context) error {
+func (h *Handler) endSale(c *gin.Context, id idgen.ID) error {
 	if err := h.decodeOptional(c, &struct{}{}); err != nil {
-		return err
-	}
-	id, err := pathID(c)
-	if err != nil {
 		return err
 	}
 	voucher, err := h.cfg.Shop.EndSale(c.Request.Context(), id)

@@ -30,6 +30,12 @@ type Observer interface {
 	Consumed(group string, result Result, took time.Duration)
 }
 
+// NoObserver ignores all events.
+type NoObserver struct{}
+
+// Consumed implements Observer.
+func (NoObserver) Consumed(string, Result, time.Duration) {}
+
 // timeout limits the handling of one event, including repeated attempts at a busy database.
 const timeout = 30 * time.Second
 

@@ -81,7 +81,7 @@ func TestPoints(t *testing.T) {
 
 func TestNotification_HandlesEveryType(t *testing.T) {
 	store := &fakeStore{first: true}
-	handle := consumer.Notification(store, ignoreObservations{})
+	handle := consumer.Notification(store, consumer.NoObserver{})
 	kinds := []service.EventType{service.OrderCreated, service.OrderPaid, service.OrderCancelled, service.OrderExpired, service.OrderRefundDue}
 	for _, kind := range kinds {
 		if err := handle(t.Context(), event(t, kind, 100)); err != nil {
@@ -120,7 +120,7 @@ func FuzzPoints_Payload(f *testing.F) {
 	f.Add([]byte(`{"type":"ORDER_PAID","order_id":"5","version":2,"price_cents":-9223372036854775808,"occurred_at":null}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		store := &fakeStore{first: true}
-		err := consumer.Points(store, ignoreObservations{})(t.Context(), outbox.Event{ID: 1, Type: "ORDER_PAID", Key: 5, Version: 2, Payload: payload})
+		err := consumer.Points(store, consumer.NoObserver{})(t.Context(), outbox.Event{ID: 1, Type: "ORDER_PAID", Key: 5, Version: 2, Payload: payload})
 		if err != nil && !errors.Is(err, outbox.ErrPoison) {
 			t.Errorf("%v is not ErrPoison", err)
 		}
@@ -129,7 +129,3 @@ func FuzzPoints_Payload(f *testing.F) {
 		}
 	})
 }
-
-type ignoreObservations struct{}
-
-func (ignoreObservations) Consumed(string, consumer.Result, time.Duration) {}
