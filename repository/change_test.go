@@ -3,8 +3,10 @@ package repository
 import (
 	"context"
 	"testing"
+	"time"
 
 	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/wait"
 	"seckill/service"
 )
 
@@ -23,7 +25,7 @@ func TestChange_CutOff(t *testing.T) {
 					_, err := change(ctx, on, order, step)
 					answer <- err
 				}()
-				waitFor(t, when)
+				wait.Within(t, time.Minute, "the change has come to the fault", when)
 				cancel()
 				return <-answer
 			}
@@ -44,7 +46,7 @@ func TestChange_CutOff(t *testing.T) {
 				t.Errorf("%s, while a statement waited: %v", step, err)
 			}
 			// The server may take a moment to notice the closed connection.
-			waitFor(t, func() bool { return !changesUnderWay(t, db) })
+			wait.Within(t, time.Minute, "no change is under way", func() bool { return !changesUnderWay(t, db) })
 			if now, err := NewOrders(db).Order(t.Context(), order.ID); err != nil || now.Status != service.Pending {
 				t.Errorf("%s: the order is %s (%v)", step, now.Status, err)
 			}

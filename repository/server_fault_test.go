@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"seckill/repository/repotest/dbtest"
+	"seckill/repository/repotest/wait"
 	"seckill/service"
 	"seckill/service/idgen"
 )
@@ -161,12 +162,12 @@ func tryKill(t *testing.T, server *dbtest.Server) {
 		limit := []time.Duration{time.Second, time.Minute}[i%2]
 		buyers.Go(func() { l.buy(db, &user, limit, done) })
 	}
-	waitFor(t, func() bool { return l.placed.Load() > 2000 })
+	wait.Within(t, time.Minute, "orders are placed", func() bool { return l.placed.Load() > 2000 })
 	server.Kill()
 	before := l.placed.Load()
-	waitFor(t, func() bool { return l.failed.Load() > 0 }) // the short timeouts are over
+	wait.Within(t, time.Minute, "the short timeouts are over", func() bool { return l.failed.Load() > 0 })
 	server.Restart()
-	waitFor(t, func() bool { return l.placed.Load() > before+1000 })
+	wait.Within(t, time.Minute, "orders are placed again", func() bool { return l.placed.Load() > before+1000 })
 	close(done)
 	buyers.Wait()
 	l.check(t, db)
@@ -204,18 +205,5 @@ func (l *load) check(t *testing.T, db *DB) {
 	t.Logf("%v", got)
 	if got["outcome-unknown"]+got["unavailable"] == 0 {
 		t.Error("no answer shows that the server was killed")
-	}
-}
-
-// waitFor waits for a condition.
-func waitFor(t *testing.T, happened func() bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for !happened() {
-		select {
-		case <-deadline:
-			t.Fatal("the condition did not hold within a minute")
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }

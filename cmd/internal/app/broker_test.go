@@ -10,6 +10,7 @@ import (
 	"seckill/repository/repotest/brokerserver"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 )
 
 // Events reach consumers in another process over every broker, and take effect once. Two instances serve without
@@ -51,7 +52,7 @@ func TestEvents_EveryBroker(t *testing.T) {
 				if counts["200"] != 200 {
 					t.Errorf("got %v", counts)
 				}
-				waitFor(t, "the effect of every event", func() bool {
+				wait.Within(t, 20*time.Second, "the effect of every event", func() bool {
 					audit, err := shops[0].DB.Audit(t.Context(), everything)
 					return err == nil && audit.OK
 				})

@@ -8,6 +8,7 @@ import (
 	"seckill/handler/token"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 )
 
 // Survive 11: Redis is unavailable at the start, comes back, and hangs. The shop goes on with the database alone.
@@ -35,7 +36,7 @@ func TestRedis_Outages(t *testing.T) {
 			t.Error("without a Redis, locks are bypassed")
 		}
 		redis.Restart()
-		waitFor(t, "locks after Redis came", func() bool { sell(5); return granted(t, shop, "granted") > 0 })
+		wait.Within(t, 20*time.Second, "locks after Redis came", func() bool { sell(5); return granted(t, shop, "granted") > 0 })
 		sell(200)
 		redis.Pause() // hangs, which is worse than being down
 		before := granted(t, shop, "bypassed")
@@ -45,7 +46,7 @@ func TestRedis_Outages(t *testing.T) {
 		}
 		redis.Resume()
 		before = granted(t, shop, "granted")
-		waitFor(t, "locks after Redis came back", func() bool { sell(5); return granted(t, shop, "granted") > before })
+		wait.Within(t, 20*time.Second, "locks after Redis came back", func() bool { sell(5); return granted(t, shop, "granted") > before })
 		mustAudit(t, shop.DB)
 	})
 }
@@ -62,7 +63,7 @@ func TestLock_Required(t *testing.T) {
 		redis.Kill()
 		user.place(voucher).mustBe(t, "unavailable")
 		redis.Restart()
-		waitFor(t, "an order after Redis came back", func() bool { return user.place(voucher).what() == "201" })
+		wait.Within(t, 20*time.Second, "an order after Redis came back", func() bool { return user.place(voucher).what() == "201" })
 		if totals := mustAudit(t, shop.DB); totals.Orders != 1 {
 			t.Errorf("%d orders", totals.Orders)
 		}
@@ -154,7 +155,7 @@ func TestDatabase_Hangs(t *testing.T) {
 			t.Errorf("the database is away, /readyz says %d", a.status)
 		}
 		server.Resume()
-		waitFor(t, "an answer after the database came back", func() bool {
+		wait.Within(t, 20*time.Second, "an answer after the database came back", func() bool {
 			what := user.place(voucher, "k").what()
 			return what == "201" || what == "200"
 		})
@@ -162,16 +163,4 @@ func TestDatabase_Hangs(t *testing.T) {
 			t.Errorf("%d orders", totals.Orders)
 		}
 	})
-}
-
-// waitFor polls until something holds, for as long as it may reasonably take.
-func waitFor(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if holds() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("no %s within 20 s", what)
 }

@@ -7,6 +7,7 @@ import (
 	"seckill/handler/token"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 	"seckill/repository/repotest/zktest"
 )
 
@@ -34,7 +35,7 @@ func TestLock_RedlockOutages(t *testing.T) {
 				t.Errorf("got %v", counts)
 			}
 		}
-		waitFor(t, "a lock of a majority", func() bool { // servers that have just started are not counted at first
+		wait.Within(t, 20*time.Second, "a lock of a majority", func() bool { // servers that have just started are not counted at first
 			newBuyer(t, fast, shop.URL(), 2, token.User).place(newBuyer(t, fast, shop.URL(), 1, token.Admin).createVoucher(sale(1, 1, time.Hour)))
 			return granted(t, shop, "granted") > 0
 		})

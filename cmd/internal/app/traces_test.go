@@ -18,6 +18,7 @@ import (
 	"seckill/repository/repotest/brokerserver"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 )
 
 // journey is the way of an order that was placed and paid: each span, and the one that it is part of.
@@ -53,7 +54,7 @@ func TestTraces_OneOrder(t *testing.T) {
 		}
 		user.do(http.MethodPost, "/api/v1/orders/"+order.text("id")+"/pay", nil,
 			"traceparent", "00-"+paying+"-b7ad6b7169203331-01").mustBe(t, "200")
-		waitFor(t, "the effect of every event", func() bool {
+		wait.Within(t, 20*time.Second, "the effect of every event", func() bool {
 			audit, err := shop.DB.Audit(t.Context(), everything)
 			return err == nil && audit.OK
 		})

@@ -115,7 +115,7 @@ func handoff(b *testing.B, pair [2]peer) (time.Duration, error) {
 		unlock, err := pair[1].lock(b.Context(), key)
 		granted <- grant{time.Now(), unlock, err}
 	}()
-	time.Sleep(10 * time.Millisecond) // it has come to wait
+	time.Sleep(10 * time.Millisecond) // the libraries share no sign that a caller waits
 	start := time.Now()
 	if err := unlock(); err != nil {
 		return 0, err

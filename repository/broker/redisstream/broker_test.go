@@ -12,6 +12,7 @@ import (
 
 	"seckill/repository/broker/redisstream"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 	"seckill/service/outbox"
 	"seckill/service/outbox/brokertest"
 )
@@ -92,7 +93,7 @@ func TestBroker_TrimsAcknowledgedEntries(t *testing.T) {
 		}
 	}
 	subscribe("points")
-	waitUntil(t, "points has acknowledged every entry", func() bool {
+	wait.Within(t, time.Minute, "points has acknowledged every entry", func() bool {
 		for _, g := range client.XInfoGroups(ctx, stream).Val() {
 			if g.Name == "points" && g.EntriesRead == events && g.Pending == 0 {
 				return true
@@ -105,14 +106,5 @@ func TestBroker_TrimsAcknowledgedEntries(t *testing.T) {
 	}
 	subscribe("notification")
 	// Redis removes whole blocks of a hundred entries.
-	waitUntil(t, "the stream is trimmed", func() bool { return length() <= 100 })
-}
-
-func waitUntil(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for start := time.Now(); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			t.Fatalf("waited a minute until %s", what)
-		}
-	}
+	wait.Within(t, time.Minute, "the stream is trimmed", func() bool { return length() <= 100 })
 }

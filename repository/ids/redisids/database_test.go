@@ -13,6 +13,7 @@ import (
 	"seckill/repository/ids/redisids"
 	"seckill/repository/repotest/dbtest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 	"seckill/service/idgen"
 	"seckill/service/idgen/idgentest"
 )
@@ -67,8 +68,11 @@ func TestStore_RedisThatForgets(t *testing.T) {
 		if _, err := store.Restore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // a refusal is passed on for that long
-		if err := take(5000); err != nil {
+		wait.Until(t, "the generator asks Redis again", func() bool {
+			err = take(5000)
+			return !errors.Is(err, idgen.ErrCounterLost) // it repeats a refusal for a while
+		})
+		if err != nil {
 			t.Error(err)
 		}
 		// Whoever goes over to Leaf's own ranges goes on above.

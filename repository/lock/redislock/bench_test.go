@@ -51,12 +51,9 @@ func pair(b *testing.B, l lock.Locker, key string) {
 
 // BenchmarkHandoff measures from the call of Release to the return of a waiter's Acquire, in another process.
 func BenchmarkHandoff(b *testing.B) {
-	addr := redistest.Start(b).Addr
-	lockers := []lock.Locker{newLocker(b, addr, redislock.Options{}), newLocker(b, addr, redislock.Options{})}
-	handoff(b, lockers)
-}
-
-func handoff(b *testing.B, lockers []lock.Locker) {
+	server := redistest.Start(b)
+	look := server.Client()
+	lockers := []lock.Locker{newLocker(b, server.Addr, redislock.Options{}), newLocker(b, server.Addr, redislock.Options{})}
 	var took []time.Duration
 	lease, err := lockers[0].Acquire(b.Context(), "handoff")
 	if err != nil {
@@ -64,6 +61,7 @@ func handoff(b *testing.B, lockers []lock.Locker) {
 	}
 	for i := 1; b.Loop(); i++ {
 		next := make(chan lock.Lease)
+		before, _ := calls(b, look)
 		go func() {
 			lease, err := lockers[i%2].Acquire(context.Background(), "handoff")
 			if err != nil {
@@ -71,7 +69,7 @@ func handoff(b *testing.B, lockers []lock.Locker) {
 			}
 			next <- lease
 		}()
-		time.Sleep(2 * time.Millisecond) // it has subscribed
+		awaitScripts(b, look, before+2)
 		start := time.Now()
 		if err := lease.Release(b.Context()); err != nil {
 			b.Fatal(err)

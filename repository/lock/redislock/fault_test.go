@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"seckill/repository/lock/redislock"
 	"seckill/repository/repotest/faultproxy"
+	"seckill/repository/repotest/wait"
 	"seckill/service/lock"
 )
 
@@ -54,7 +56,7 @@ func TestFault_ReplyOfRenewalDropped(t *testing.T) {
 	for range 3 {
 		r.proxy.DropReply(faultproxy.Contains(key)).Wait(t)
 	}
-	time.Sleep(testLease)
+	time.Sleep(testLease) // without renewals, the lease would run out at the server
 	if err := lease.Context().Err(); err != nil {
 		t.Fatal(context.Cause(lease.Context()))
 	}
@@ -78,7 +80,7 @@ func TestFault_CancelledDuringAcquire(t *testing.T) {
 	if d := <-taken; d != "1" {
 		t.Fatalf("depth %s: the fault did not take effect", d)
 	}
-	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
+	wait.Until(t, "the key is gone", func() bool { return r.depth(t) == "0" })
 }
 
 func TestFault_HungServerCostsTheTimeout(t *testing.T) {
@@ -92,11 +94,11 @@ func TestFault_HungServerCostsTheTimeout(t *testing.T) {
 		t.Errorf("took %v, want about 50ms", d)
 	}
 	r.proxy.Resume() // and the request arrives after all
-	eventually(t, "the connection works again", func() bool {
+	wait.Until(t, "the connection works again", func() bool {
 		lease, err := r.locker.Acquire(t.Context(), key)
 		return err == nil && lease.Release(t.Context()) == nil
 	})
-	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
+	wait.Until(t, "the key is gone", func() bool { return r.depth(t) == "0" })
 }
 
 // TestFault_HungServerReachesAllWaiters: 200 waiters don't find out one after the other.
@@ -105,13 +107,18 @@ func TestFault_HungServerReachesAllWaiters(t *testing.T) {
 	lease := mustAcquire(t, r.other)
 	const waiters = 200
 	errs := make(chan error, waiters)
+	var calling sync.WaitGroup
+	calling.Add(waiters)
 	for range waiters {
 		go func() {
+			calling.Done()
 			_, err := r.locker.Acquire(t.Context(), key)
 			errs <- err
 		}()
 	}
-	time.Sleep(50 * time.Millisecond)
+	calling.Wait()
+	// One waits for the server, the others queue in the process.
+	wait.Until(t, "a waiter has subscribed", func() bool { return r.hasWaiter(t) })
 	r.proxy.Hang()
 	start := time.Now()
 	for range waiters {
@@ -150,14 +157,11 @@ func TestFault_ConnectionsCut(t *testing.T) {
 		}
 		got <- lease
 	}()
-	subscribed := func() bool {
-		n, err := r.look.PubSubNumSub(t.Context(), "redisson_lock__channel:{"+key+"}").Result()
-		return err == nil && n["redisson_lock__channel:{"+key+"}"] == 1
-	}
-	eventually(t, "the waiter has subscribed", subscribed)
+	subscribed := func() bool { return r.hasWaiter(t) }
+	wait.Until(t, "the waiter has subscribed", subscribed)
 	r.proxy.Cut()
-	eventually(t, "its subscription is gone", func() bool { return !subscribed() })
-	eventually(t, "it has subscribed again", subscribed)
+	wait.Until(t, "its subscription is gone", func() bool { return !subscribed() })
+	wait.Until(t, "it has subscribed again", subscribed)
 	mustRelease(t, lease)
 	select {
 	case lease := <-got:
@@ -195,7 +199,7 @@ func TestFault_ReleaseIsRepeated(t *testing.T) {
 		t.Fatalf("depth %s: the fault did not take effect", d)
 	}
 	r.proxy.Accept()
-	eventually(t, "the key is gone", func() bool { return r.depth(t) == "0" })
+	wait.Until(t, "the key is gone", func() bool { return r.depth(t) == "0" })
 }
 
 func TestFault_PublishLost(t *testing.T) {
@@ -203,6 +207,7 @@ func TestFault_PublishLost(t *testing.T) {
 	r := newRig(t, redislock.Options{Lease: time.Minute, Poll: poll})
 	lease := mustAcquire(t, r.other)
 	got := make(chan error, 1)
+	before, _ := calls(t, r.look)
 	go func() {
 		lease, err := r.locker.Acquire(t.Context(), key)
 		if err == nil {
@@ -210,7 +215,7 @@ func TestFault_PublishLost(t *testing.T) {
 		}
 		got <- err
 	}()
-	time.Sleep(3 * poll)
+	awaitScripts(t, r.look, before+4)                    // the last two are polls
 	if n := r.look.Del(t.Context(), key).Val(); n != 1 { // no news of it
 		t.Fatal("there was no lock")
 	}

@@ -9,6 +9,7 @@ import (
 	"seckill/repository/lock/redislock"
 	"seckill/repository/repotest/holdertest"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 	"seckill/service/lock"
 )
 
@@ -24,13 +25,13 @@ func TestHolder_Forgotten(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		time.Sleep(2 * testLease)
+		time.Sleep(2 * testLease) // without renewals, the lease would run out at the server
 		if lease.Context().Err() != nil {
 			t.Error("not renewed while it was held")
 		}
 	}()
 	<-done
-	eventually(t, "the lock is given back", func() bool {
+	wait.Until(t, "the lock is given back", func() bool {
 		runtime.GC()
 		return r.depth(t) == "0"
 	})
@@ -43,6 +44,7 @@ func TestHolder_LeaseInUseIsNotForgotten(t *testing.T) {
 	ctx := func() context.Context {
 		return context.WithValue(mustAcquireIn(t, context.Background(), r.locker).Context(), name{}, 1)
 	}()
+	// Without renewals, the lease would run out at the server in this time.
 	for end := time.Now().Add(3 * testLease); time.Now().Before(end); time.Sleep(testLease / 10) {
 		runtime.GC()
 		if d := r.depth(t); d != "1" {
@@ -76,7 +78,7 @@ func TestHolder_InnerLeaseForgotten(t *testing.T) {
 	if d := r.depth(t); d != "1" {
 		t.Fatalf("depth %s", d)
 	}
-	eventually(t, "the lock is given back", func() bool {
+	wait.Until(t, "the lock is given back", func() bool {
 		runtime.GC()
 		return r.depth(t) == "0"
 	})
@@ -99,10 +101,11 @@ func TestHolder_Process(t *testing.T) {
 func TestHolder_RenewalEndsWithRelease(t *testing.T) {
 	r := newRig(t, redislock.Options{})
 	lease := mustAcquire(t, r.locker)
-	time.Sleep(testLease / 2)
+	acquired, _ := calls(t, r.look)
+	awaitScripts(t, r.look, acquired+1) // a renewal
 	mustRelease(t, lease)
 	before := r.proxy.Stats().Up
-	time.Sleep(testLease)
+	time.Sleep(testLease) // several renewals would be due
 	if after := r.proxy.Stats().Up; after != before {
 		t.Errorf("%d bytes were sent after the release", after-before)
 	}
@@ -150,7 +153,7 @@ func TestBypass_RealOutage(t *testing.T) {
 		t.Errorf("1000 acquisitions took %v with the breaker open", d)
 	}
 	server.Restart()
-	eventually(t, "the breaker closes", func() bool { return !acquire() })
+	wait.Until(t, "the breaker closes", func() bool { return !acquire() })
 	if first, second := <-changes, <-changes; !first || second || len(changes) > 0 {
 		t.Errorf("changes: %t, %t and %d more", first, second, len(changes))
 	}

@@ -87,8 +87,9 @@ func TestRedisson_Real(t *testing.T) {
 		}
 		peer.do("try " + key)
 		peer.want("false")
+		before, _ := calls(t, r.look)
 		peer.do("lock " + key)
-		time.Sleep(time.Second) // it waits
+		awaitScripts(t, r.look, before+2) // Redisson, too, tries again after it has subscribed
 		start := time.Now()
 		mustRelease(t, lease)
 		peer.want("locked")
@@ -100,6 +101,7 @@ func TestRedisson_Real(t *testing.T) {
 			t.Fatalf("error %v, want ErrHeld", err)
 		}
 		got := make(chan error, 1)
+		before, _ = calls(t, r.look)
 		go func() {
 			lease, err := r.locker.Acquire(t.Context(), key)
 			if err == nil {
@@ -107,13 +109,13 @@ func TestRedisson_Real(t *testing.T) {
 			}
 			got <- err
 		}()
-		time.Sleep(500 * time.Millisecond) // we wait
+		awaitScripts(t, r.look, before+2)
 		peer.do("unlock " + key)
 		peer.want("unlocked")
 		select {
 		case err := <-got:
 			t.Fatalf("got in while Redisson held the lock once: %v", err)
-		case <-time.After(300 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond): // a wrong grant would come in this time
 		}
 		start = time.Now()
 		peer.do("unlock " + key)

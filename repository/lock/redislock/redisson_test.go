@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"seckill/repository/lock/redislock"
+	"seckill/repository/repotest/wait"
 	"seckill/service/lock"
 )
 
@@ -29,6 +30,7 @@ func TestRedisson_IsWaitedFor(t *testing.T) {
 		t.Fatalf("error %v, want ErrHeld", err)
 	}
 	got := make(chan error, 1)
+	before, _ := calls(t, r.look)
 	go func() {
 		lease, err := r.locker.Acquire(t.Context(), key)
 		if err == nil {
@@ -36,10 +38,8 @@ func TestRedisson_IsWaitedFor(t *testing.T) {
 		}
 		got <- err
 	}()
-	eventually(t, "the waiter has subscribed", func() bool {
-		return r.look.PubSubNumSub(t.Context(), redissonChannel).Val()[redissonChannel] == 1
-	})
-	time.Sleep(20 * time.Millisecond) // the try that follows the subscription
+	wait.Until(t, "the waiter has subscribed", func() bool { return r.hasWaiter(t) })
+	awaitScripts(t, r.look, before+2)
 	start := time.Now()
 	r.look.Del(t.Context(), key)
 	if n := r.look.Publish(t.Context(), redissonChannel, 0).Val(); n != 1 {

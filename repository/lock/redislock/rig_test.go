@@ -77,13 +77,10 @@ func (r *rig) depth(t *testing.T) string {
 	return "0"
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not after ten seconds: " + what)
-		}
-	}
+// hasWaiter reports whether a waiter has subscribed to the news of a release.
+func (r *rig) hasWaiter(t *testing.T) bool {
+	n, err := r.look.PubSubNumSub(t.Context(), redissonChannel).Result()
+	return err == nil && n[redissonChannel] == 1
 }
 
 func awaitLoss(t *testing.T, lease lock.Lease) {

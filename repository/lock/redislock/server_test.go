@@ -8,6 +8,7 @@ import (
 
 	"seckill/repository/lock/redislock"
 	"seckill/repository/repotest/redistest"
+	"seckill/repository/repotest/wait"
 	"seckill/service/lock"
 )
 
@@ -64,7 +65,7 @@ func TestServer_ScriptFlush(t *testing.T) {
 	flush()
 	lease := mustAcquire(t, r.locker)
 	flush()
-	time.Sleep(testLease) // renewals too
+	time.Sleep(testLease) // without renewals, the lease would run out at the server
 	inner, err := r.locker.Acquire(lease.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func TestServer_Paused(t *testing.T) {
 		}
 	}
 	pause(testLease / 2)
-	time.Sleep(testLease)
+	time.Sleep(testLease) // without renewals, the lease would run out at the server
 	if err := lease.Context().Err(); err != nil {
 		t.Fatal(context.Cause(lease.Context()))
 	}
@@ -124,7 +125,7 @@ func TestFailover_ForgetsTheLock(t *testing.T) {
 	master.Kill()
 	replica.Resume()
 	var next lock.Lease
-	eventually(t, "the lock is granted by the new master", func() bool {
+	wait.Until(t, "the lock is granted by the new master", func() bool {
 		other := redislock.New(client, redislock.Options{})
 		t.Cleanup(func() { other.Close() })
 		next, err = other.Acquire(t.Context(), key, lock.Try())
@@ -191,7 +192,7 @@ func TestLocker_OnACluster(t *testing.T) {
 			}
 			got <- err
 		}()
-		time.Sleep(2 * testLease) // renewed, and the waiter has subscribed
+		time.Sleep(2 * testLease) // without renewals, the lease would run out at the server; the waiter subscribes in this time
 		mustRelease(t, first)
 		select {
 		case err := <-got:

@@ -13,11 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/repository/lock/redislock"
+	"seckill/repository/repotest/wait"
 	"seckill/service/lock"
 )
 
 // calls returns how often the server was asked to run a script, and how many commands it got from clients in all.
-func calls(t *testing.T, look *redis.Client) (scripts, all int) {
+func calls(t testing.TB, look *redis.Client) (scripts, all int) {
 	t.Helper()
 	info, err := look.Info(t.Context(), "commandstats").Result()
 	if err != nil {
@@ -34,6 +35,13 @@ func calls(t *testing.T, look *redis.Client) (scripts, all int) {
 		}
 	}
 	return scripts, all
+}
+
+// awaitScripts waits until the server has been asked to run a total of n scripts. A waiter that is idle has asked for two:
+// its first try, and the try that follows its subscription.
+func awaitScripts(t testing.TB, look *redis.Client, n int) {
+	t.Helper()
+	wait.Until(t, "the waiter has tried", func() bool { scripts, _ := calls(t, look); return scripts >= n })
 }
 
 func TestTraffic_PairIsTwoRoundTrips(t *testing.T) {
@@ -79,7 +87,7 @@ func TestTraffic_ThousandWaiters(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // the test counts the attempts of a real second
 	waiting, _ := calls(t, r.look)
 	if n := waiting - before; n < 2 || n > 20 {
 		t.Errorf("%d attempts in a second of waiting with a poll of %v, want about ten", n, poll)

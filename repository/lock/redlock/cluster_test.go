@@ -3,6 +3,8 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -81,6 +83,20 @@ func (c *cluster) count() int {
 	return n
 }
 
+// youngest returns the seconds since the last start of a server.
+func (c *cluster) youngest(t *testing.T) int {
+	t.Helper()
+	least := math.MaxInt
+	for _, look := range c.looks {
+		seconds, err := strconv.Atoi(look.InfoMap(t.Context(), "server").Item("Server", "uptime_in_seconds"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, seconds)
+	}
+	return least
+}
+
 func acquire(t *testing.T, l lock.Locker, opts ...lock.Option) lock.Lease {
 	t.Helper()
 	lease, err := l.Acquire(t.Context(), key, opts...)
@@ -94,15 +110,6 @@ func release(t *testing.T, lease lock.Lease) {
 	t.Helper()
 	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not after ten seconds: " + what)
-		}
 	}
 }
 

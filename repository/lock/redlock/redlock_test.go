@@ -9,6 +9,7 @@ import (
 
 	"seckill/repository/lock/redlock"
 	"seckill/repository/repotest/faultproxy"
+	"seckill/repository/repotest/wait"
 	"seckill/service/lock"
 	"seckill/service/lock/locktest"
 )
@@ -71,7 +72,7 @@ func TestMajority_TwoDownThreeDown(t *testing.T) {
 	if n := c.count(); n != 3 {
 		t.Fatalf("held on %d nodes, want 3", n)
 	}
-	time.Sleep(testLease * 3 / 2)
+	time.Sleep(testLease * 3 / 2) // without renewals, the lease would run out at the servers
 	if err := lease.Context().Err(); err != nil {
 		t.Fatalf("not renewed: %v", context.Cause(lease.Context()))
 	}
@@ -83,7 +84,7 @@ func TestMajority_TwoDownThreeDown(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrUnavailable) {
 		t.Fatalf("error %v, want ErrUnavailable", err)
 	}
-	eventually(t, "the two that are left keep nothing", func() bool { return c.count() == 0 })
+	wait.Until(t, "the two that are left keep nothing", func() bool { return c.count() == 0 })
 }
 
 // TestLocker_FailedAttemptsLeaveNothing: what a contender got of the nodes is freed though its context is over.
@@ -100,7 +101,7 @@ func TestLocker_FailedAttemptsLeaveNothing(t *testing.T) {
 	if _, err := l.Acquire(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("error %v, want DeadlineExceeded", err)
 	}
-	eventually(t, "the other two are free", func() bool { return c.count() == 3 })
+	wait.Until(t, "the other two are free", func() bool { return c.count() == 3 })
 	for i, holder := range c.holders() {
 		if want := map[bool]string{true: "another"}[i < 3]; holder != want {
 			t.Errorf("node %d is held by %q, want %q", i, holder, want)
@@ -121,7 +122,7 @@ func TestLocker_TooLittleValidityIsReleased(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrUnavailable) {
 		t.Fatalf("error %v, want ErrUnavailable", err)
 	}
-	eventually(t, "it was given back", func() bool { return c.count() == 0 })
+	wait.Until(t, "it was given back", func() bool { return c.count() == 0 })
 }
 
 // TestQuarantine_RestartedEmpty: a majority must not count a node that has forgotten a lock.
@@ -136,7 +137,7 @@ func TestQuarantine_RestartedEmpty(t *testing.T) {
 				}
 			}
 			if quarantined {
-				time.Sleep(4 * time.Second) // the other servers grow old enough
+				wait.Until(t, "all servers are out of quarantine", func() bool { return c.youngest(t) >= 3 })
 			}
 			ours, theirs := c.locker(t, set), c.locker(t, set)
 			c.proxies[3].Hang()
@@ -145,7 +146,7 @@ func TestQuarantine_RestartedEmpty(t *testing.T) {
 			c.proxies[3].Resume()
 			c.proxies[4].Resume()
 			for _, look := range c.looks[3:] { // what was sent while they hung has arrived
-				eventually(t, "it has", func() bool { look.Del(t.Context(), key); return look.Exists(t.Context(), key).Val() == 0 })
+				wait.Until(t, "it has", func() bool { look.Del(t.Context(), key); return look.Exists(t.Context(), key).Val() == 0 })
 			}
 			c.servers[2].Kill()
 			c.servers[2].Restart()
@@ -210,7 +211,7 @@ func TestMajority_RepliesDropped(t *testing.T) {
 	drop()
 	lease := acquire(t, l)
 	drop()
-	time.Sleep(testLease)
+	time.Sleep(testLease) // without renewals, the lease would run out at the servers
 	if lease.Context().Err() != nil {
 		t.Fatal("lost by two replies")
 	}
@@ -219,7 +220,7 @@ func TestMajority_RepliesDropped(t *testing.T) {
 	for _, f := range faults {
 		f.Wait(t)
 	}
-	eventually(t, "nothing is left", func() bool { return c.count() == 0 })
+	wait.Until(t, "nothing is left", func() bool { return c.count() == 0 })
 }
 
 func TestNew_NumberOfServers(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"seckill/repository/lock/zklock"
 	"seckill/repository/repotest/faultproxy"
+	"seckill/repository/repotest/wait"
 	"seckill/repository/repotest/zktest"
 	"seckill/service/lock"
 )
@@ -44,7 +45,7 @@ func TestFault_ReplyOfRenewalDropped(t *testing.T) {
 	r := newRig(t, func(c *zklock.Config) { c.Session = 3 * time.Second })
 	lease := acquire(t, r.locker)
 	r.proxy.DropReply(faultproxy.Contains("-lock-")).Wait(t)
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // without renewals, the lease would be over
 	if lease.Context().Err() != nil {
 		t.Fatal(context.Cause(lease.Context()))
 	}
@@ -70,7 +71,7 @@ func TestFault_CancelledDuringAcquire(t *testing.T) {
 	if n := r.count(t); n != 1 {
 		t.Fatalf("%d nodes: the fault did not take effect", n)
 	}
-	eventually(t, "the node is gone", func() bool { return r.count(t) == 0 })
+	wait.Until(t, "the node is gone", func() bool { return r.count(t) == 0 })
 }
 
 func TestFault_ConnectionCut(t *testing.T) {
@@ -89,8 +90,8 @@ func TestFault_ConnectionCut(t *testing.T) {
 	lease = acquire(t, r.other)
 	got := make(chan error, 1)
 	go func() { got <- lock.Do(t.Context(), r.locker, key, func(context.Context) error { return nil }) }()
-	eventually(t, "the waiter has queued", func() bool { return r.count(t) == 2 })
-	time.Sleep(50 * time.Millisecond) // and watches
+	wait.Until(t, "the waiter has queued", func() bool { return r.count(t) == 2 })
+	awaitWatches(t, r.server, 1)
 	r.proxy.Cut()
 	start := time.Now()
 	release(t, lease)
@@ -116,7 +117,7 @@ func TestFault_ReleaseDuringConnectionLoss(t *testing.T) {
 	}
 	r.proxy.Accept()
 	start := time.Now()
-	eventually(t, "the node is gone", func() bool { return r.count(t) == 0 })
+	wait.Until(t, "the node is gone", func() bool { return r.count(t) == 0 })
 	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("gone after %v: by the end of the session, it seems", d)
 	}
@@ -139,7 +140,7 @@ func TestFault_HungServerLosesTheLock(t *testing.T) {
 		t.Errorf("told after %v, the session's timeout being %v", d, testSession)
 	}
 	r.proxy.Resume()
-	eventually(t, "the node is gone", func() bool { return r.count(t) == 0 })
+	wait.Until(t, "the node is gone", func() bool { return r.count(t) == 0 })
 }
 
 // TestSession_ExpiredUnderHolder: the server ends the session while the holder can't be reached.
@@ -163,7 +164,7 @@ func TestSession_ExpiredUnderHolder(t *testing.T) {
 		t.Errorf("%d nodes, want the other's", n)
 	}
 	release(t, next)
-	eventually(t, "the Locker has a new session", func() bool {
+	wait.Until(t, "the Locker has a new session", func() bool {
 		lease, err := r.locker.Acquire(t.Context(), key)
 		return err == nil && lease.Release(t.Context()) == nil
 	})
@@ -175,11 +176,11 @@ func TestSession_ExpiredUnderWaiter(t *testing.T) {
 	lease := acquire(t, r.other)
 	got := make(chan error, 1)
 	go func() { got <- lock.Do(t.Context(), r.locker, key, func(context.Context) error { return nil }) }()
-	eventually(t, "the waiter has queued", func() bool { return r.count(t) == 2 })
+	wait.Until(t, "the waiter has queued", func() bool { return r.count(t) == 2 })
 	r.proxy.Hang()
-	eventually(t, "its node is gone", func() bool { return r.count(t) == 1 })
+	wait.Until(t, "its node is gone", func() bool { return r.count(t) == 1 })
 	r.proxy.Resume()
-	eventually(t, "it has queued again", func() bool { return r.count(t) == 2 })
+	wait.Until(t, "it has queued again", func() bool { return r.count(t) == 2 })
 	select {
 	case err := <-got:
 		t.Fatalf("the waiter got in beside the holder: %v", err)
@@ -215,12 +216,12 @@ func TestNode_OfAWaiterDeleted(t *testing.T) {
 		}
 		return name
 	}
-	eventually(t, "the waiter has queued", func() bool { return waiting() != "" })
+	wait.Until(t, "the waiter has queued", func() bool { return waiting() != "" })
 	first := waiting()
 	if err := r.look.Delete(parent+"/"+first, -1); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has queued again", func() bool { return waiting() != "" && waiting() != first })
+	wait.Until(t, "it has queued again", func() bool { return waiting() != "" && waiting() != first })
 	release(t, lease)
 	if err := <-got; err != nil || inside == nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ func TestServer_Restarted(t *testing.T) {
 	lease := acquire(t, r.locker)
 	r.server.Kill()
 	r.server.Restart()
-	eventually(t, "it is connected again", func() bool {
+	wait.Until(t, "it is connected again", func() bool {
 		inner, err := r.locker.Acquire(lease.Context(), key)
 		return err == nil && inner.Release(t.Context()) == nil
 	})
@@ -250,7 +251,7 @@ func TestServer_AwayAtStart(t *testing.T) {
 		t.Fatalf("error %v, want ErrUnavailable", err)
 	}
 	server.Restart()
-	eventually(t, "it is connected", func() bool {
+	wait.Until(t, "it is connected", func() bool {
 		lease, err := l.Acquire(t.Context(), key)
 		return err == nil && lease.Release(t.Context()) == nil
 	})

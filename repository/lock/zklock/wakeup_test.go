@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"seckill/repository/repotest/wait"
 	"seckill/repository/repotest/zktest"
 	"seckill/service/lock"
 )
@@ -26,6 +27,13 @@ func deletions(t *testing.T, server *zktest.Server) int {
 	}
 	t.Fatal("the server does not count watches")
 	return 0
+}
+
+// awaitWatches waits until the server has n watches: that many waiters wait for their turn.
+func awaitWatches(t testing.TB, server *zktest.Server, n int) {
+	t.Helper()
+	total := fmt.Sprintf("Total watches:%d", n)
+	wait.Until(t, total, func() bool { return strings.HasSuffix(server.Ask("wchs"), total) })
 }
 
 const crowd = 30
@@ -45,8 +53,7 @@ func TestRelease_WakesOneWaiter(t *testing.T) {
 			})
 		}()
 	}
-	watching := fmt.Sprintf("Total watches:%d", crowd)
-	eventually(t, "all watch", func() bool { return strings.Contains(r.server.Ask("wchs"), watching) })
+	awaitWatches(t, r.server, crowd)
 	before := deletions(t, r.server)
 	release(t, lease)
 	<-inside
@@ -81,7 +88,7 @@ func TestRelease_NaiveLockWakesEveryone(t *testing.T) {
 		conn := server.Client() // the server counts a node that a session watches twice once
 		go func() { first <- naive(t, conn) }()
 	}
-	eventually(t, "all watch", func() bool { return strings.Contains(server.Ask("wchs"), fmt.Sprintf("Total watches:%d", crowd)) })
+	awaitWatches(t, server, crowd)
 	before := deletions(t, server)
 	if err := look.Delete(holder, -1); err != nil {
 		t.Fatal(err)
@@ -131,8 +138,8 @@ func BenchmarkPair(b *testing.B) {
 
 // BenchmarkHandoff measures from the call of Release to the return of a waiter's Acquire, in another session.
 func BenchmarkHandoff(b *testing.B) {
-	addr := zktest.Start(b).Addr
-	lockers := []lock.Locker{newLocker(b, addr, long), newLocker(b, addr, long)}
+	server := zktest.Start(b)
+	lockers := []lock.Locker{newLocker(b, server.Addr, long), newLocker(b, server.Addr, long)}
 	lease, err := lockers[0].Acquire(b.Context(), key, lock.WithTimeout(10*time.Second))
 	if err != nil {
 		b.Fatal(err)
@@ -147,7 +154,7 @@ func BenchmarkHandoff(b *testing.B) {
 			}
 			next <- lease
 		}()
-		time.Sleep(10 * time.Millisecond) // it watches
+		awaitWatches(b, server, 1)
 		start := time.Now()
 		if err := lease.Release(b.Context()); err != nil {
 			b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"seckill/repository/lock/zklock"
 	"seckill/repository/repotest/faultproxy"
+	"seckill/repository/repotest/wait"
 	"seckill/repository/repotest/zktest"
 	"seckill/service/lock"
 	"seckill/service/lock/locktest"
@@ -87,7 +88,7 @@ func newRig(t *testing.T, change func(*zklock.Config)) *rig {
 	r.locker = newLocker(t, r.proxy.Addr(), change)
 	r.other = newLocker(t, r.server.Addr, change)
 	r.look = r.server.Client()
-	eventually(t, "there is a session", func() bool {
+	wait.Until(t, "there is a session", func() bool {
 		return lock.Do(t.Context(), r.locker, "warm", func(context.Context) error { return nil }) == nil
 	})
 	return r
@@ -121,15 +122,6 @@ func (r *rig) nodes(t *testing.T) []string {
 }
 
 func (r *rig) count(t *testing.T) int { return len(r.nodes(t)) }
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not after 15 seconds: " + what)
-		}
-	}
-}
 
 func awaitLoss(t *testing.T, lease lock.Lease) {
 	t.Helper()
