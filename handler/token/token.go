@@ -6,11 +6,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"seckill/service"
+	"seckill/service/idgen"
 )
 
 // Role is the permission of a token.
@@ -69,4 +73,110 @@ func validKey(key []byte) error {
 		return fmt.Errorf("token: the key has %d bytes; HS256 needs at least %d (try: openssl rand -base64 48)", len(key), MinKeyBytes)
 	}
 	return nil
+}
+
+// Leeway is the difference between the clocks of two machines that is tolerated.
+const Leeway = 5 * time.Second
+
+// maxLength limits the work for unverified tokens. Tokens of the shop have about 250 bytes.
+const maxLength = 4096
+
+// cacheSize is the number of verified tokens that are cached; about half a kilobyte each.
+const cacheSize = 20_000
+
+// The reasons for which Verify refuses a token.
+var (
+	ErrInvalid = errors.New("token: not a valid token of this shop")
+	ErrExpired = errors.New("token: expired")
+	ErrRevoked = errors.New("token: revoked")
+)
+
+// Config configures a Verifier.
+type Config struct {
+	// Keys are the accepted signing keys, at least one. Use several while one key replaces another.
+	Keys [][]byte
+	// Revoked, if set, is called at every use of a token. It must be fast and safe for use by many goroutines. With all
+	// claims it can revoke one token, or all tokens of a user that were issued before a time.
+	Revoked func(Claims) bool
+}
+
+// Verifier verifies tokens. It is safe for use by many goroutines.
+//
+// It caches tokens whose signature it has checked. Expiry and revocation are checked at each use.
+type Verifier struct {
+	keys    jwt.VerificationKeySet
+	parser  *jwt.Parser
+	revoked func(Claims) bool
+	cache   *lru.Cache[string, Claims] // by token
+}
+
+// NewVerifier refuses keys that are too short.
+func NewVerifier(cfg Config) (*Verifier, error) {
+	if len(cfg.Keys) == 0 {
+		return nil, errors.New("token: at least one key is required")
+	}
+	v := &Verifier{revoked: cfg.Revoked}
+	for _, key := range cfg.Keys {
+		if err := validKey(key); err != nil {
+			return nil, err
+		}
+		v.keys.Keys = append(v.keys.Keys, slices.Clone(key))
+	}
+	v.parser = jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(Leeway), jwt.WithStrictDecoding(),
+	)
+	var err error
+	v.cache, err = lru.New[string, Claims](cacheSize)
+	return v, err
+}
+
+// Verify returns the claims of a token, or an error that is ErrInvalid, ErrExpired or ErrRevoked.
+func (v *Verifier) Verify(token string) (Claims, error) {
+	claims, cached := v.cache.Get(token)
+	if !cached {
+		var err error
+		if claims, err = v.parse(token); err != nil {
+			return Claims{}, err
+		}
+		v.cache.Add(strings.Clone(token), claims) // the token may be part of a longer string
+	}
+	if !time.Now().Before(claims.Expires.Add(Leeway)) {
+		return Claims{}, ErrExpired
+	}
+	if v.revoked != nil && v.revoked(claims) {
+		return Claims{}, ErrRevoked
+	}
+	return claims, nil
+}
+
+// parse checks signature, form and expiry. Verify checks expiry again, for cached tokens.
+func (v *Verifier) parse(token string) (Claims, error) {
+	if len(token) > maxLength {
+		return Claims{}, ErrInvalid
+	}
+	var parsed jwtClaims
+	_, err := v.parser.ParseWithClaims(token, &parsed, func(*jwt.Token) (any, error) { return v.keys, nil })
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return Claims{}, ErrExpired
+	case err != nil:
+		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return parsed.claims()
+}
+
+func (p *jwtClaims) claims() (Claims, error) {
+	user, err := idgen.ParseID(p.Subject)
+	if err != nil {
+		return Claims{}, fmt.Errorf("%w: sub: %w", ErrInvalid, err)
+	}
+	if p.Role != User && p.Role != Admin {
+		return Claims{}, fmt.Errorf("%w: role is neither user nor admin", ErrInvalid)
+	}
+	c := Claims{User: service.UserID(user), Role: p.Role, ID: p.ID, Expires: p.ExpiresAt.Time}
+	if p.IssuedAt != nil {
+		c.Issued = p.IssuedAt.Time
+	}
+	return c, nil
 }

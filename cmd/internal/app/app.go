@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 
@@ -128,3 +129,48 @@ func (a *App) fail(cause error) {
 // Close stops taking requests, finishes those in progress, releases locks and leases, and closes all connections. What
 // takes longer than ctx is cut off and named in the error. A second call does nothing.
 func (a *App) Close(ctx context.Context) error { return a.stack.close(ctx) }
+
+// stack releases what was acquired, in reverse order.
+type stack struct{ releases []release }
+
+type release struct {
+	name string
+	do   func(ctx context.Context) error
+}
+
+// onClose registers the release of something that was just acquired.
+func (s *stack) onClose(name string, do func(ctx context.Context) error) {
+	s.releases = append(s.releases, release{name, do})
+}
+
+// run starts a loop. Its release cancels the loop's context and waits for its end.
+func (s *stack) run(name string, loop func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		loop(ctx)
+	}()
+	s.onClose(name, func(ctx context.Context) error {
+		cancel()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+// close releases everything, whatever fails on the way. A second call does nothing.
+func (s *stack) close(ctx context.Context) error {
+	var errs []error
+	for len(s.releases) > 0 {
+		last := s.releases[len(s.releases)-1]
+		s.releases = s.releases[:len(s.releases)-1]
+		if err := last.do(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", last.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -38,9 +37,6 @@ func (c *compareCmd) Run(ctx context.Context) error {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return err
-	}
-	if _, err := exec.LookPath(c.Redis); err != nil {
 		return err
 	}
 	server, err := describe(ctx, c.MySQLDSN)

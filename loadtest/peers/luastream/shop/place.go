@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"strconv"
 	"time"
 
@@ -56,7 +57,7 @@ func (s *Shop) PlaceOrder(ctx context.Context, req service.PlaceRequest) (order 
 	case bought:
 		return order, false, errAlreadyOrdered
 	case unknownToThis:
-		return order, false, service.Unavailable(errForgotten)
+		return order, false, service.Unavailable(errors.New("redis has forgotten the voucher"))
 	}
 	sale.acknowledge(now)
 	return service.Order{

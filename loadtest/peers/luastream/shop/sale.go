@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -21,9 +20,6 @@ type sale struct {
 	firstAck, lastAck, lastDurable atomic.Int64 // Unix nanoseconds, 0: never
 	waiting                        atomic.Int64 // acknowledged and not settled, at the last answer
 }
-
-// errForgotten: the voucher is in MySQL, and Redis has no stock of it.
-var errForgotten = errors.New("redis has forgotten the voucher")
 
 func newSale(v service.Voucher) *sale {
 	text := v.ID.String()

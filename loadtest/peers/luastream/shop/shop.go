@@ -68,16 +68,13 @@ type Options struct {
 type Shop struct {
 	handler.Shop // nil: a request that is not about placing orders panics, and the handler answers it with 500
 
-	db     *sql.DB
-	redis  *redis.Client
-	orders redis.Cmdable // the same client, with shared pipelines unless Options.Plain
-	place  *redis.Script
-	ids    *idgen.Snowflake
-	log    *slog.Logger
-	sales  sync.Map // idgen.ID → *sale
-
-	stop    context.CancelFunc // of the writer
-	stopped chan struct{}
+	db      *sql.DB
+	redis   *redis.Client
+	orders  redis.Cmdable // the same client, with shared pipelines unless Options.Plain
+	place   *redis.Script
+	ids     *idgen.Snowflake
+	log     *slog.Logger
+	sales   sync.Map // idgen.ID → *sale
 	closers []func() error
 }
 
@@ -88,12 +85,14 @@ func Open(ctx context.Context, opts Options, log *slog.Logger) (*Shop, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop, s.stopped = stop, make(chan struct{})
 	w := &writer{shop: s, batchMax: int64(cmp.Or(opts.BatchMax, 1000))}
-	go func() {
-		defer close(s.stopped)
-		w.run(running)
-	}()
+	var writing sync.WaitGroup
+	writing.Go(func() { w.run(running) })
+	s.closers = append(s.closers, func() error {
+		stop()
+		writing.Wait()
+		return nil
+	})
 	return s, nil
 }
 
@@ -137,11 +136,6 @@ func (s *Shop) Ready(ctx context.Context) error {
 // Close stops the writer after the batch in hand and closes the connections. What is in the stream stays there for the
 // next Open.
 func (s *Shop) Close() error {
-	if s.stop != nil {
-		s.stop()
-		<-s.stopped
-		s.stop = nil
-	}
 	var errs []error
 	for _, closer := range slices.Backward(s.closers) {
 		errs = append(errs, closer())
