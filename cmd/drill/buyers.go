@@ -16,7 +16,7 @@ import (
 )
 
 // buyers arrive at a steady rate for as long as a drill lasts, whatever the shop does, and afterwards buy what is left as
-// fast as possible. Everything that they are told goes to the claims and to a journal.
+// fast as possible. All their answers go to the claims and to a journal.
 type buyers struct {
 	buyersOptions
 	client   *loadtest.Client

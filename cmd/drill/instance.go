@@ -27,7 +27,7 @@ func instanceDrills() []drill {
 		},
 		{
 			name:        "thundering-start",
-			expectation: "All services are killed and then restarted at the same time, in random order, under full load. The shop recovers by itself.",
+			expectation: "All services are killed and then restarted at the same time, in random order, under full load. The shop recovers automatically.",
 			risk:        "Nothing starts because everything waits for everything, or the load kills what has started.",
 			locks:       allLocks, duration: 40 * time.Second, shortDuration: 35 * time.Second,
 			script: thunderingStart,

@@ -35,7 +35,7 @@ func (w *Waker) Wake() {
 // wakeEvery is the shortest time between two messages.
 const wakeEvery = 20 * time.Millisecond
 
-// Run sends and receives wake-ups until ctx ends. It ignores errors: a lost wake-up does no harm.
+// Run sends and receives wake-ups until ctx ends. It ignores errors: losing a wake-up is safe.
 func (w *Waker) Run(ctx context.Context) {
 	var receiving sync.WaitGroup
 	receiving.Go(func() { w.receive(ctx) })
